@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+
+#include "base/random.hpp"
+#include "base/time.hpp"
+#include "udt/config.hpp"
+
+namespace xfer::udt {
+
+/// Congestion control: told what happens, asked for a window and a send period. It knows no connection, reads no
+/// clock, and gets its randomness injected. Packet numbers are 64-bit indices from the initial sequence number.
+class Controller {
+ public:
+  struct Sent {
+    TimePoint now;
+    std::int64_t index;
+    std::uint32_t payload_bytes;
+    bool retransmission;
+  };
+  struct Ack {
+    TimePoint now;
+    std::int64_t next;            ///< everything before it has been received
+    std::int64_t newly_acked;     ///< packets this ACK confirmed first
+    bool light;
+    Duration rtt;                 ///< smoothed
+    std::uint32_t arrival_rate_pps;  ///< the receiver's, smoothed; 0 = unknown
+    std::uint32_t capacity_pps;      ///< the receiver's, smoothed; 0 = unknown
+    bool window_limited;          ///< sending was limited by cwnd, not by the application or the peer
+  };
+  struct Loss {
+    TimePoint now;
+    std::int64_t first;           ///< lowest packet reported lost
+    std::int64_t newest_sent;
+    Duration rtt;
+    std::uint32_t arrival_rate_pps;
+  };
+  struct Timeout {
+    TimePoint now;
+    Duration rtt;
+    std::uint32_t arrival_rate_pps;
+  };
+
+  virtual ~Controller() = default;
+  virtual void on_sent(const Sent&) = 0;
+  virtual void on_ack(const Ack&) = 0;
+  virtual void on_loss(const Loss&) = 0;
+  virtual void on_timeout(const Timeout&) = 0;
+
+  /// Packets that may be in flight.
+  [[nodiscard]] virtual std::uint32_t cwnd() const = 0;
+  /// Time from one new packet to the next; zero: not paced.
+  [[nodiscard]] virtual Duration send_period() const = 0;
+};
+
+/// What a controller needs to know when it is made.
+struct ControllerSetup {
+  std::uint32_t mss = kDefaultMss;             ///< agreed, bytes
+  std::uint32_t peer_window = kDefaultFlightWindow;  ///< from the peer's handshake, packets
+  Duration rtt = kInitialRtt;                  ///< from the handshake, where it measured one
+  std::optional<std::uint64_t> max_rate;       ///< bytes/s
+};
+
+/// Makes the controller of that kind. `random` must outlive it.
+std::unique_ptr<Controller> make_controller(ControllerKind kind, const ControllerSetup& setup, RandomSource& random);
+
+}  // namespace xfer::udt

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+
+#include "base/result.hpp"
+#include "udt/limits.hpp"
+
+namespace xfer::udt {
+
+enum class ControllerKind : std::uint8_t {
+  udt_native,  ///< UDT4's rate control with its faults mended
+  fixed_rate,  ///< the rate the operator gave
+};
+
+/// Options of one connection. Plain values; fixed once the connection exists.
+struct ConnectionConfig {
+  // Changes behaviour.
+
+  /// How long connecting may take. 100 ms ... 1 h.
+  Duration connect_timeout = 5s;
+  /// A connected peer that sends nothing for this long is lost. At least 2 s: stock peers may be silent for 1 s.
+  Duration idle_timeout = 30s;
+  /// How long close() waits for the peer to acknowledge what was written. 0 ... 1 h.
+  Duration linger = 30s;
+
+  // Changes performance.
+
+  /// Largest IP packet, IPv4 and UDP headers included; the smaller of both sides' is used. kMinMss ... kMaxMss bytes.
+  std::uint32_t mss = kDefaultMss;
+  /// Receive buffer announced to the peer, packets. kMinFlightWindow ... kMaxFlightWindow. Costs window x MSS memory,
+  /// touched only when used.
+  std::uint32_t receive_window = kDefaultFlightWindow;
+  /// Most packets in flight whatever the peer announces. Costs 32 bytes each.
+  std::uint32_t send_window = kMaxFlightWindow / 32;
+  ControllerKind controller = ControllerKind::udt_native;
+  /// Ceiling on the sending rate (fixed_rate: the rate), bytes/s of IP packets; nullopt: none.
+  std::optional<std::uint64_t> max_rate;
+
+  // For tests.
+
+  /// Initial sequence number; nullopt: random.
+  std::optional<wire::SeqNo> isn;
+
+  ///   ErrorCode::out_of_range, `what` names the field.
+  [[nodiscard]] Result<void> validate() const;
+};
+
+/// Options of the listening side of an endpoint.
+struct ListenConfig {
+  ConnectionConfig connection;
+  /// Connections that may exist at a time; further requests are rejected. At least 1.
+  std::size_t max_connections = 64;
+
+  [[nodiscard]] Result<void> validate() const;
+};
+
+}  // namespace xfer::udt

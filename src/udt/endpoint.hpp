@@ -1,0 +1,67 @@
+#pragma once
+
+#include <span>
+
+#include "base/keyed_hash.hpp"
+#include "base/random.hpp"
+#include "trace/sink.hpp"
+#include "udt/connection.hpp"
+
+namespace xfer::udt {
+
+/// All UDT connections of one UDP port as a pure state machine: demultiplexing, listener, cookies, connections.
+/// Not thread-safe. Never blocks, never reads a clock, opens nothing.
+///
+/// Inputs:  handle_datagram, handle_timeout, handle_unreachable, and the commands of this class and of Connection.
+/// Outputs: after any input, poll_transmit() until empty, then poll_event() until empty, then next_deadline().
+/// Time:    every `now` must be >= the previous one (asserted).
+class Endpoint {
+ public:
+  /// `random` gives initial sequence numbers and socket IDs, `cookie_hash` makes cookies: both unpredictable in the
+  /// product, both must outlive the endpoint, as must `sink` (nullable).
+  Endpoint(RandomSource& random, const KeyedHash& cookie_hash, trace::Sink* sink = nullptr);
+  ~Endpoint();
+
+  // Getters.
+
+  /// The connection with that local ID, or nullptr. Valid until forget() or the endpoint's end.
+  [[nodiscard]] Connection* find(wire::SocketId id);
+  [[nodiscard]] const EndpointStats& stats() const;
+  [[nodiscard]] std::size_t connection_count() const;
+
+  // Commands.
+
+  /// Starts connecting; Event::connected or Event::failed follows.
+  ///   ErrorCode::out_of_range  the configuration is invalid.
+  Result<wire::SocketId> connect(const SocketAddress& peer, const ConnectionConfig& config, TimePoint now);
+  /// Starts a rendezvous: the peer does the same towards us.
+  Result<wire::SocketId> rendezvous(const SocketAddress& peer, const ConnectionConfig& config, TimePoint now);
+  /// Accepts connections from now on; each is reported by Event::incoming.
+  Result<void> listen(const ListenConfig& config);
+  /// Accepts no more; existing connections stay.
+  void stop_listening();
+  /// Drops a connection and its memory, whatever its state. After its last event, or to give up silently.
+  void forget(wire::SocketId id);
+
+  // Handle.
+
+  /// Lends room for up to `slots.size()` datagrams; returns how many slots were filled in (at least 1). The loan ends
+  /// with the next call to lend().
+  std::size_t lend(std::span<ReceiveSlot> slots);
+  /// Takes one datagram, in lent room or elsewhere (then its payload is copied). Malformed input is counted, dropped.
+  void handle_datagram(const ReceivedDatagram& datagram, TimePoint now);
+  /// Fires due timers. Early or repeated calls are harmless.
+  void handle_timeout(TimePoint now);
+  /// The network reported `peer` unreachable (ICMP). A hint: it may be forged or pass.
+  void handle_unreachable(const SocketAddress& peer, bool port_refused, TimePoint now);
+
+  // Poll.
+
+  /// Builds the next datagram or train into `out`. nullopt: nothing to send now. `max_segments` caps the train.
+  std::optional<Transmit> poll_transmit(TimePoint now, TrainBuffer& out, std::size_t max_segments = kMaxTrainSegments);
+  std::optional<Event> poll_event();
+  /// When handle_timeout() or poll_transmit() next has something to do; nullopt: nothing to wait for.
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+};
+
+}  // namespace xfer::udt
