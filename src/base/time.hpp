@@ -24,6 +24,7 @@ using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""us;
 using std::chrono_literals::operator""ns;
 using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""h;
 
 /// Whole microseconds in `d`, rounded towards zero; the unit of UDT's wire fields.
 constexpr std::int64_t to_us(Duration d) {

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <array>
+#include <memory>
 #include <span>
+#include <unordered_map>
+#include <vector>
 
 #include "base/keyed_hash.hpp"
 #include "base/random.hpp"
 #include "trace/sink.hpp"
 #include "udt/connection.hpp"
+#include "udt/listener.hpp"
 
 namespace xfer::udt {
 
@@ -20,14 +25,13 @@ class Endpoint {
   /// `random` gives initial sequence numbers and socket IDs, `cookie_hash` makes cookies: both unpredictable in the
   /// product, both must outlive the endpoint, as must `sink` (nullable).
   Endpoint(RandomSource& random, const KeyedHash& cookie_hash, trace::Sink* sink = nullptr);
-  ~Endpoint();
 
   // Getters.
 
   /// The connection with that local ID, or nullptr. Valid until forget() or the endpoint's end.
   [[nodiscard]] Connection* find(wire::SocketId id);
-  [[nodiscard]] const EndpointStats& stats() const;
-  [[nodiscard]] std::size_t connection_count() const;
+  [[nodiscard]] const EndpointStats& stats() const { return stats_; }
+  [[nodiscard]] std::size_t connection_count() const { return connections_.size(); }
 
   // Commands.
 
@@ -39,7 +43,7 @@ class Endpoint {
   /// Accepts connections from now on; each is reported by Event::incoming.
   Result<void> listen(const ListenConfig& config);
   /// Accepts no more; existing connections stay.
-  void stop_listening();
+  void stop_listening() { listening_.reset(); }
   /// Drops a connection and its memory, whatever its state. After its last event, or to give up silently.
   void forget(wire::SocketId id);
 
@@ -48,7 +52,7 @@ class Endpoint {
   /// Lends room for up to `slots.size()` datagrams; returns how many slots were filled in (at least 1). The loan ends
   /// with the next call to lend().
   std::size_t lend(std::span<ReceiveSlot> slots);
-  /// Takes one datagram, in lent room or elsewhere (then its payload is copied). Malformed input is counted, dropped.
+  /// Takes one datagram, in lent room or elsewhere. Malformed input is counted and dropped.
   void handle_datagram(const ReceivedDatagram& datagram, TimePoint now);
   /// Fires due timers. Early or repeated calls are harmless.
   void handle_timeout(TimePoint now);
@@ -58,10 +62,53 @@ class Endpoint {
   // Poll.
 
   /// Builds the next datagram or train into `out`. nullopt: nothing to send now. `max_segments` caps the train.
-  std::optional<Transmit> poll_transmit(TimePoint now, TrainBuffer& out, std::size_t max_segments = kMaxTrainSegments);
+  std::optional<Transmit> poll_transmit(TimePoint now, TrainBuffer& out,
+                                        std::size_t max_segments = kMaxTrainSegments);
   std::optional<Event> poll_event();
   /// When handle_timeout() or poll_transmit() next has something to do; nullopt: nothing to wait for.
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+
+ private:
+  /// An answer that belongs to no connection.
+  struct Reply {
+    SocketAddress to;
+    wire::Handshake handshake;
+    wire::SocketId destination;
+  };
+  static constexpr std::size_t kMaxReplies = 64;
+  struct Listening {
+    ListenConfig config;
+    Listener listener;
+  };
+
+  Result<wire::SocketId> start(HandshakeFsm::Role role, const SocketAddress& peer, const ConnectionConfig& config,
+                               TimePoint now);
+  [[nodiscard]] wire::SocketId new_id();
+  Connection& add(std::unique_ptr<Connection> connection);
+  [[nodiscard]] LocalParameters make_local(const SocketAddress& peer, const ConnectionConfig& config);
+  void handle_unaddressed(const wire::ControlHeader& header, ByteView body, const SocketAddress& from, TimePoint now);
+  void accept(const wire::Handshake& request, const SocketAddress& from, TimePoint now);
+  void reply(const wire::Handshake& request, const SocketAddress& to, wire::RequestType type, std::uint32_t cookie);
+  void check_time(TimePoint now);
+
+  RandomSource& random_;
+  const KeyedHash& cookie_hash_;
+  trace::Sink* sink_;
+  EndpointStats stats_;
+  TimePoint last_now_{};
+
+  std::vector<std::unique_ptr<Connection>> connections_;        ///< in the order they were made: accepted ones FIFO
+  std::unordered_map<std::uint32_t, Connection*> by_id_;        ///< look-up only, never iterated
+  std::size_t next_to_send_ = 0;                                ///< round robin
+  std::optional<Listening> listening_;
+
+  std::array<Reply, kMaxReplies> replies_{};
+  std::size_t reply_first_ = 0;
+  std::size_t reply_count_ = 0;
+
+  std::array<std::array<std::byte, wire::kHeaderSize>, kMaxReceiveBatch> staged_heads_{};
+  std::vector<std::byte> staging_;                              ///< payload room of the lent slots
+  std::size_t staged_payload_ = 0;
 };
 
 }  // namespace xfer::udt

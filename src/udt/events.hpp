@@ -13,6 +13,7 @@ struct Event {
     connected,     ///< our connect() or rendezvous() succeeded
     readable,      ///< take_readable() has something
     acknowledged,  ///< acked_offset() moved
+    error_signal,  ///< the peer could not use what was sent (type 8): fail the pending send once; the connection lives
     peer_closed,   ///< the peer shut down; what has arrived in order can still be taken
     closed,        ///< close() is complete: all was acknowledged, or `error` says why not. Last event.
     failed,        ///< the connection is dead, `error` says why. Last event.

@@ -1,0 +1,18 @@
+#include "udt/cc/controller.hpp"
+
+#include "udt/cc/fixed_rate.hpp"
+#include "udt/cc/udt_native.hpp"
+
+namespace xfer::udt {
+
+std::unique_ptr<Controller> make_controller(ControllerKind kind, const ControllerSetup& setup, RandomSource& random) {
+  switch (kind) {
+    case ControllerKind::fixed_rate:
+      return std::make_unique<FixedRate>(setup);
+    case ControllerKind::udt_native:
+      break;
+  }
+  return std::make_unique<UdtNative>(setup, random);
+}
+
+}  // namespace xfer::udt

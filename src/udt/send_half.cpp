@@ -1,0 +1,239 @@
+#include "udt/send_half.hpp"
+
+#include <algorithm>
+
+#include "wire/loss_list_codec.hpp"
+
+namespace xfer::udt {
+namespace {
+
+/// UDT's smoothing of the rates in ACKs, in 64 bits (fault B8); 0 is "unknown" and anything absurd is left out.
+std::uint32_t smoothed_rate(std::uint32_t current, std::uint32_t reported) {
+  if (reported == 0 || reported > kMaxWireRate) return current;
+  if (current == 0) return reported;
+  return static_cast<std::uint32_t>((std::uint64_t{current} * 7 + reported) / 8);
+}
+
+}  // namespace
+
+SendHalf::SendHalf(const Setup& setup, std::unique_ptr<Controller> controller, RttEstimator& rtt,
+                   ConnectionStats& stats, const Tracer& tracer)
+    : mapper_(setup.isn),
+      destination_(setup.destination),
+      payload_size_(setup.payload_size),
+      peer_window_(setup.peer_window),
+      max_flight_(setup.max_flight),
+      opened_(setup.opened),
+      controller_(std::move(controller)),
+      rtt_(rtt),
+      stats_(stats),
+      tracer_(tracer),
+      loss_list_(kMaxLossRanges),
+      window_end_(setup.peer_window) {}
+
+void SendHalf::offer(std::uint64_t end, std::uint64_t flush, TimePoint now) {
+  XFER_ASSERT(end >= offered_ && flush <= end && source_ != nullptr);
+  if (end > offered_ && packets_.in_flight() == 0) pacer_.reset(now);
+  offered_ = end;
+  flush_ = std::max(flush_, flush);
+}
+
+void SendHalf::handle_ack(wire::AckNo number, const wire::AckBody& body, TimePoint now) {
+  const bool light = body.kind == wire::AckBody::Kind::light;
+  ++(light ? stats_.light_acks_received : stats_.acks_received);
+  const PacketIndex next = mapper_.to_index(body.next, packets_.begin());
+  if (next > packets_.end()) {  // acknowledges what was never sent (fault D9)
+    ++stats_.control_implausible;
+    return;
+  }
+  if (next < packets_.begin()) return;  // overtaken by a newer one
+
+  if (!light) {
+    const bool newer = !last_number_ || wire::AckNo::distance(*last_number_, number) > 0;
+    if (newer || next > packets_.begin()) {
+      // Never more than the peer announced in its handshake (fault D15).
+      window_end_ = next + static_cast<PacketIndex>(std::min(body.window, peer_window_));
+    }
+    if (newer) last_number_ = number;
+    firmly_acked_ = std::max(firmly_acked_, next);
+    rtt_.adopt(body.rtt_us, body.rtt_var_us);
+    if (body.kind == wire::AckBody::Kind::full) {
+      stats_.peer_arrival_rate_pps = smoothed_rate(stats_.peer_arrival_rate_pps, body.arrival_rate);
+      stats_.peer_capacity_pps = smoothed_rate(stats_.peer_capacity_pps, body.capacity);
+    }
+  }
+  const PacketIndex newly_acked = next - packets_.begin();
+  if (newly_acked > 0) advance(next, now);
+  tracer_.record(now, trace::AckReceived{next, window_end_, light});
+  controller_->on_ack({now, next, newly_acked, light, rtt_.rtt(), stats_.peer_arrival_rate_pps,
+                       stats_.peer_capacity_pps, cwnd_limited_});
+  trace_rate(now);
+}
+
+/// Everything below `next` has arrived: progress.
+void SendHalf::advance(PacketIndex next, TimePoint now) {
+  acked_offset_ = next == packets_.end() ? packetized_ : packets_[next].offset;
+  packets_.release(next);
+  loss_list_.remove_below(next);
+  probes_ = 0;
+  arm_probe(now);
+}
+
+void SendHalf::handle_nak(ByteView body, TimePoint now) {
+  ++stats_.naks_received;
+  wire::LossListReader ranges(body);
+  PacketIndex lowest_new = packets_.end();
+  while (const auto range = ranges.next()) {
+    const PacketIndex last = mapper_.to_index(range->last, packets_.begin());
+    PacketIndex first = mapper_.to_index(range->first, packets_.begin());
+    if (last >= packets_.end() || first > last) {  // reports what was never sent (fault D9)
+      ++stats_.control_implausible;
+      continue;
+    }
+    first = std::max(first, packets_.begin());
+    for (PacketIndex i = first; i <= last; ++i) {
+      const auto& packet = packets_[i];
+      // A repeat that crossed our retransmission on the way says nothing about it.
+      if (packet.times_sent > 1 && now - packet.last_sent < rtt_.rtt() / 2) continue;
+      if (packet.times_sent == 1 && !loss_list_.contains(i)) lowest_new = std::min(lowest_new, i);
+      loss_list_.add(i, i + 1);
+    }
+    if (first <= last) tracer_.record(now, trace::LossDetected{first, last + 1, true});
+  }
+  stats_.control_malformed += ranges.malformed();
+  if (lowest_new < packets_.end()) {
+    controller_->on_loss({now, lowest_new, packets_.end() - 1, rtt_.rtt(), stats_.peer_arrival_rate_pps});
+    trace_rate(now);
+  }
+}
+
+void SendHalf::arm_probe(TimePoint now) {
+  if (packets_.in_flight() == 0) {
+    probe_timer_.reset();
+    return;
+  }
+  const Duration timeout = rtt_.timeout() + kProbeFloor;
+  probe_timer_ = now + std::min(timeout * (std::int64_t{1} << std::min(probes_, 10U)), std::max(timeout, kMaxBackoff));
+}
+
+void SendHalf::handle_timeout(TimePoint now) {
+  if (probe_timer_ && *probe_timer_ <= now) on_probe_timer(now);
+}
+
+/// Nothing has been acknowledged for longer than an answer takes. Send the oldest packet, in case it is the hole the
+/// peer waits for, and the newest, which shows a lost tail to the peer and makes a stock peer send a due ACK
+/// (rules I-12, I-17, fault A7). Only acknowledgements restart this timer, never keep-alives (rule I-18).
+void SendHalf::on_probe_timer(TimePoint now) {
+  ++probes_;
+  const bool peer_full = window_end_ - packets_.begin() <= PacketIndex{kWindowReserve};
+  if (probes_ > kProbesBeforeExp && heard_since_probe_ && !peer_full) {
+    ++stats_.exp_fired;
+    tracer_.record(now, trace::TimerFired{trace::TimerFired::Kind::exp});
+    loss_list_.add(packets_.begin(), packets_.end());
+    controller_->on_timeout({now, rtt_.rtt(), stats_.peer_arrival_rate_pps});
+    trace_rate(now);
+  } else {
+    ++stats_.probes_sent;
+    tracer_.record(now, trace::TimerFired{trace::TimerFired::Kind::probe});
+    loss_list_.add(packets_.begin(), packets_.begin() + 1);
+    loss_list_.add(packets_.end() - 1, packets_.end());
+  }
+  heard_since_probe_ = false;
+  pacer_.reset(now);
+  arm_probe(now);
+}
+
+std::uint32_t SendHalf::next_new_size() const {
+  const std::uint64_t waiting = offered_ - packetized_;
+  if (waiting >= payload_size_) return payload_size_;
+  return flush_ > packetized_ ? static_cast<std::uint32_t>(waiting) : 0;
+}
+
+std::optional<SendHalf::Choice> SendHalf::choose() const {
+  if (!loss_list_.empty()) {
+    const PacketIndex index = loss_list_.front();
+    return Choice{index, packets_[index].size, true};
+  }
+  const std::uint32_t size = next_new_size();
+  const std::uint32_t flight = packets_.in_flight();
+  if (size == 0 || packets_.end() >= window_end_ || flight >= controller_->cwnd() || flight >= max_flight_)
+    return std::nullopt;
+  return Choice{packets_.end(), size, false};
+}
+
+bool SendHalf::second_of_pair(const Choice& choice) const {
+  return pair_open_ && !choice.retransmission && choice.index % kPacketPairInterval == 1;
+}
+
+std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t max_segments, std::size_t& size) {
+  std::size_t count = 0;
+  cwnd_limited_ = false;
+  while (count < max_segments) {
+    const auto choice = choose();
+    if (!choice) {
+      cwnd_limited_ = next_new_size() != 0 && packets_.end() < window_end_;
+      break;
+    }
+    if (!pacer_.ready(now) && !second_of_pair(*choice)) break;
+
+    const std::size_t bytes = wire::kHeaderSize + choice->size;
+    if (count == 0)
+      size = bytes;
+    else if (bytes > size || (count + 1) * size > kMaxTrainBytes)
+      break;
+    write_packet(*choice, now, out, count++);
+    pacer_.on_sent(now, controller_->send_period());
+    if (bytes < size) break;
+  }
+  return count;
+}
+
+void SendHalf::write_packet(const Choice& choice, TimePoint now, TrainBuffer& out, std::size_t at) {
+  pair_open_ = !choice.retransmission && choice.index % kPacketPairInterval == 0;
+  if (choice.retransmission) {
+    loss_list_.pop_front();
+    ++stats_.packets_retransmitted;
+  } else {
+    packets_.push_back({packetized_, choice.size, 0, now});
+    packetized_ += choice.size;
+    if (!probe_timer_) arm_probe(now);
+  }
+  auto& packet = packets_[choice.index];
+  packet.last_sent = now;
+  ++packet.times_sent;
+
+  const wire::DataHeader header{mapper_.to_seq(choice.index),
+                                wire::Boundary::solo,
+                                false,
+                                wire::MsgNo::nth(static_cast<std::uint64_t>(choice.index)),
+                                static_cast<std::uint32_t>(to_us(now - opened_)),
+                                destination_};
+  ByteWriter head(out.heads[at]);
+  wire::encode(header, head);
+  out.payloads[at] = source_->view(packet.offset, packet.size);
+
+  ++stats_.packets_sent;
+  stats_.payload_bytes_sent += packet.size;
+  tracer_.record(now, trace::PacketSent{choice.index, packet.size, choice.retransmission});
+  controller_->on_sent({now, choice.index, packet.size, choice.retransmission});
+}
+
+std::optional<TimePoint> SendHalf::next_deadline() const {
+  std::optional<TimePoint> deadline = probe_timer_;
+  if (choose()) deadline = earlier(deadline, pacer_.next());
+  return deadline;
+}
+
+void SendHalf::trace_rate(TimePoint now) {
+  if (tracer_.sink != nullptr)
+    tracer_.record(now, trace::RateChanged{controller_->send_period(), controller_->cwnd()});
+}
+
+void SendHalf::fill_stats(ConnectionStats& stats) const {
+  stats.cwnd = controller_->cwnd();
+  stats.send_period = controller_->send_period();
+  stats.flight = packets_.in_flight();
+  stats.peer_window = static_cast<std::uint32_t>(std::max<PacketIndex>(window_end_ - packets_.begin(), 0));
+}
+
+}  // namespace xfer::udt

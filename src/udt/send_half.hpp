@@ -1,0 +1,111 @@
+#pragma once
+
+#include <memory>
+
+#include "base/byte_source.hpp"
+#include "base/interval_set.hpp"
+#include "udt/cc/controller.hpp"
+#include "udt/pacer.hpp"
+#include "udt/rtt_estimator.hpp"
+#include "udt/sent_packets.hpp"
+#include "udt/stats.hpp"
+#include "udt/tracer.hpp"
+#include "udt/transmit.hpp"
+#include "wire/control.hpp"
+
+namespace xfer::udt {
+
+/// The sending direction of a connection: cuts the stream into packets, decides which leaves when, repairs losses.
+/// Pure; the connection calls it and sends what it builds.
+class SendHalf {
+ public:
+  struct Setup {
+    wire::SeqNo isn;                ///< of our direction
+    wire::SocketId destination;     ///< the peer's socket ID
+    std::uint32_t payload_size;     ///< of a full packet
+    std::uint32_t peer_window;      ///< announced in the peer's handshake, packets
+    std::uint32_t max_flight;       ///< our own ceiling, packets
+    TimePoint opened;               ///< origin of the time stamps in data packets
+  };
+
+  /// `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
+  SendHalf(const Setup& setup, std::unique_ptr<Controller> controller, RttEstimator& rtt, ConnectionStats& stats,
+           const Tracer& tracer);
+
+  // The application's side.
+
+  void set_source(const ByteSource& source) { source_ = &source; }
+  void offer(std::uint64_t end, std::uint64_t flush, TimePoint now);
+  [[nodiscard]] std::uint64_t acked_offset() const { return acked_offset_; }
+  /// Bytes offered were all acknowledged, by an ACK that also tells a stock peer's application (rule I-21).
+  [[nodiscard]] bool all_acknowledged() const {
+    return acked_offset_ == offered_ && firmly_acked_ == packets_.end();
+  }
+
+  // Handle.
+
+  /// `number` is the ACK's sub-sequence number. The caller answers with ACK2.
+  void handle_ack(wire::AckNo number, const wire::AckBody& body, TimePoint now);
+  void handle_nak(ByteView body, TimePoint now);
+  void handle_timeout(TimePoint now);
+  /// Something arrived from the peer: it is alive.
+  void on_heard() { heard_since_probe_ = true; }
+
+  // Poll.
+
+  /// Appends due data packets to a train of at most `max_segments`; returns how many. All but the last are `size`
+  /// bytes long (header included), which is set.
+  std::size_t poll_train(TimePoint now, TrainBuffer& out, std::size_t max_segments, std::size_t& size);
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+
+  void fill_stats(ConnectionStats& stats) const;
+
+ private:
+  struct Choice {
+    PacketIndex index;
+    std::uint32_t size;
+    bool retransmission;
+  };
+
+  /// The packet to send next, if any may be sent apart from pacing.
+  [[nodiscard]] std::optional<Choice> choose() const;
+  [[nodiscard]] std::uint32_t next_new_size() const;
+  [[nodiscard]] bool second_of_pair(const Choice& choice) const;
+  void write_packet(const Choice& choice, TimePoint now, TrainBuffer& out, std::size_t at);
+  void advance(PacketIndex next, TimePoint now);
+  void arm_probe(TimePoint now);
+  void on_probe_timer(TimePoint now);
+  void trace_rate(TimePoint now);
+
+  SeqMapper mapper_;
+  wire::SocketId destination_;
+  std::uint32_t payload_size_;
+  std::uint32_t peer_window_;
+  std::uint32_t max_flight_;
+  TimePoint opened_;
+  std::unique_ptr<Controller> controller_;
+  RttEstimator& rtt_;
+  ConnectionStats& stats_;
+  const Tracer& tracer_;
+
+  const ByteSource* source_ = nullptr;
+  std::uint64_t offered_ = 0;       ///< end of the stream as far as the application wrote it
+  std::uint64_t flush_ = 0;         ///< below: send without waiting for a full packet
+  std::uint64_t packetized_ = 0;    ///< bytes cut into packets so far
+  std::uint64_t acked_offset_ = 0;
+
+  SentPackets packets_;             ///< in flight
+  IntervalSet loss_list_;           ///< of those, to be sent again
+  PacketIndex window_end_;          ///< first packet the peer has no room for
+  PacketIndex firmly_acked_ = 0;    ///< highest number of a non-light ACK
+  std::optional<wire::AckNo> last_number_;
+  bool cwnd_limited_ = false;
+  bool pair_open_ = false;          ///< the last packet was the new first one of a pair
+  Pacer pacer_;
+
+  std::optional<TimePoint> probe_timer_;
+  unsigned probes_ = 0;             ///< since the last progress
+  bool heard_since_probe_ = true;
+};
+
+}  // namespace xfer::udt
