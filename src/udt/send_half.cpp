@@ -165,17 +165,30 @@ bool SendHalf::second_of_pair(const Choice& choice) const {
   return pair_open_ && !choice.retransmission && choice.index % kPacketPairInterval == 1;
 }
 
+/// A packet that uses up the window is sent one byte short, at most once per SYN interval: a packet that is not full
+/// is acknowledged at once, by stock receivers too, which otherwise may take 105 ms after a burst (rule I-12).
+bool SendHalf::asks_for_ack(const Choice& choice, TimePoint now) const {
+  const PacketIndex limit = std::min({window_end_, packets_.begin() + PacketIndex{controller_->cwnd()},
+                                      packets_.begin() + PacketIndex{max_flight_}});
+  return !choice.retransmission && choice.index + 1 == limit && choice.size == payload_size_ && payload_size_ > 1 &&
+         (!last_asked_ || now - *last_asked_ >= kSynInterval);
+}
+
 std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t max_segments, std::size_t& size) {
   std::size_t count = 0;
   cwnd_limited_ = false;
   while (count < max_segments) {
-    const auto choice = choose();
+    auto choice = choose();
     if (!choice) {
       cwnd_limited_ = next_new_size() != 0 && packets_.end() < window_end_;
       break;
     }
     if (!pacer_.ready(now) && !second_of_pair(*choice)) break;
 
+    if (asks_for_ack(*choice, now)) {
+      --choice->size;
+      last_asked_ = now;
+    }
     const std::size_t bytes = wire::kHeaderSize + choice->size;
     if (count == 0)
       size = bytes;
