@@ -1,0 +1,291 @@
+#include "net/udp_socket.hpp"
+
+#include <linux/errqueue.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+#include "net/clock.hpp"
+#include "net/sockaddr.hpp"
+#include "net/udp_batch.hpp"
+
+namespace xfer::net {
+
+namespace {
+
+/// Attempts after the first for errors that may be about an earlier datagram: the kernel reports
+/// what went wrong with one on the next call, whatever that is for.
+constexpr unsigned kSoftRetries = 8;
+
+bool set_int(int fd, int level, int option, int value) {
+  return ::setsockopt(fd, level, option, &value, sizeof value) == 0;
+}
+
+std::size_t get_size(int fd, int option) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  if (::getsockopt(fd, SOL_SOCKET, option, &value, &size) != 0 || value < 0) return 0;
+  return static_cast<std::size_t>(value);
+}
+
+/// Asks for a buffer beyond the system's limit if permitted, else up to it.
+/// @return the size in force. The kernel doubles what it is given to account for its own
+/// structures; so we halve.
+std::size_t set_buffer(int fd, int force_option, int option, std::size_t bytes) {
+  const int wanted = static_cast<int>(std::min<std::size_t>(bytes, INT_MAX / 2));
+  if (!set_int(fd, SOL_SOCKET, force_option, wanted)) set_int(fd, SOL_SOCKET, option, wanted);
+  return get_size(fd, option) / 2;
+}
+
+}  // namespace
+
+UdpSocket::UdpSocket()
+    : sending_(std::make_unique<SendBatch>()), receiving_(std::make_unique<ReceiveBatch>()) {}
+
+UdpSocket::UdpSocket(UdpSocket&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      family_(other.family_),
+      batched_(other.batched_),
+      faults_(other.faults_),
+      local_(other.local_),
+      stats_(other.stats_),
+      local_error_(other.local_error_),
+      sending_(std::move(other.sending_)),
+      receiving_(std::move(other.receiving_)) {}
+
+UdpSocket::~UdpSocket() { close(); }
+
+void UdpSocket::close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+Result<UdpSocket> UdpSocket::open(const SocketOptions& options) {
+  UdpSocket socket;
+  XFER_TRY(socket.create(options));
+  return socket;
+}
+
+Result<void> UdpSocket::create(const SocketOptions& options) {
+  using Family = SocketAddress::Family;
+  const Family family =
+      options.bind.family == Family::none ? options.family_hint : options.bind.family;
+  const bool bound =
+      family == Family::ipv4 ? bind_to(options.bind, AF_INET) : bind_to(options.bind, AF_INET6);
+  // A system without IPv6 still has all of IPv4.
+  const bool fall_back = !bound && family == Family::none && errno == EAFNOSUPPORT;
+  if (!bound && !(fall_back && bind_to(options.bind, AF_INET)))
+    return Error{ErrorCode::bind_failed, errno, nullptr};
+
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the system's own convention.
+  if (::getsockname(fd_, reinterpret_cast<sockaddr*>(&name), &size) != 0)
+    return Error{ErrorCode::bind_failed, errno, nullptr};
+  local_ = from_sockaddr(name);
+  set_options(options);
+  return {};
+}
+
+bool UdpSocket::bind_to(const SocketAddress& address, int family) {
+  fd_ = ::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd_ < 0) return false;
+  family_ = family;
+  // One socket for both families, whatever the system's default is; of no effect with a specific
+  // address.
+  if (family == AF_INET6) set_int(fd_, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  sockaddr_storage name{};
+  const socklen_t size = to_sockaddr(address, family, name);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the system's own convention.
+  if (::bind(fd_, reinterpret_cast<const sockaddr*>(&name), size) == 0) return true;
+  const int failure = errno;
+  close();
+  errno = failure;
+  return false;
+}
+
+void UdpSocket::set_options(const SocketOptions& options) {
+  batched_ = options.batched;
+  faults_ = options.faults;
+  stats_.receive_buffer = set_buffer(fd_, SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer);
+  stats_.send_buffer = set_buffer(fd_, SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer);
+  // None of these is vital; what is missing shows as counters that stay 0.
+  set_int(fd_, SOL_SOCKET, SO_RXQ_OVFL, 1);
+  if (options.kernel_timestamps) set_int(fd_, SOL_SOCKET, SO_TIMESTAMPNS, 1);
+  // An IPv6 socket needs the IPv4 options too, for its IPv4 peers.
+  set_int(fd_, IPPROTO_IP, IP_RECVERR, 1);
+  set_int(fd_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+  if (family_ == AF_INET6) {
+    set_int(fd_, IPPROTO_IPV6, IPV6_RECVERR, 1);
+    set_int(fd_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+  }
+}
+
+bool UdpSocket::allow_fragments() {
+  if (stats_.fragmenting) return false;
+  // "Want" still sets "don't fragment" up to the path MTU the kernel knows, and fragments above it.
+  stats_.fragmenting = set_int(fd_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_WANT);
+  if (family_ == AF_INET6)
+    stats_.fragmenting =
+        set_int(fd_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_WANT) || stats_.fragmenting;
+  return stats_.fragmenting;
+}
+
+std::size_t UdpSocket::receive(std::span<const udt::ReceiveSlot> slots,
+                               std::span<udt::ReceivedDatagram> out) {
+  std::size_t filled = 0;
+  unsigned retries = 0;
+  while (filled < slots.size()) {
+    const auto free = slots.subspan(filled);
+    ++stats_.receive_calls;
+    const int count = receiving_->receive(fd_, free, batched_);
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+      // A pending network error, reported once and about something we sent: nothing was lost.
+      ++stats_.receive_errors;
+      if (++retries > kSoftRetries) break;
+      continue;
+    }
+    const ClockPair at_read = now_on_both();
+    std::optional<std::uint32_t> drops;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+      out[filled + i] = receiving_->describe(i, free[i], at_read, drops);
+    if (drops) stats_.kernel_drops += *drops - static_cast<std::uint32_t>(stats_.kernel_drops);
+    stats_.datagrams_received += static_cast<std::size_t>(count);
+    filled += static_cast<std::size_t>(count);
+    if (batched_) break;
+  }
+  if (faults_ != nullptr) {
+    const auto dropped =
+        std::remove_if(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(filled),
+                       [this](const auto&) { return faults_->drop_received(); });
+    filled = static_cast<std::size_t>(dropped - out.begin());
+  }
+  return filled;
+}
+
+int UdpSocket::send_some(std::size_t first, std::size_t count) {
+  ++stats_.send_calls;
+  if (faults_ == nullptr) return sending_->send(fd_, first, count, batched_);
+  for (std::size_t i = 0; i < count; ++i) {
+    const int failure = faults_->send_error(stats_.datagrams_sent + stats_.send_failed + i);
+    if (failure == 0) continue;
+    if (i == 0) {
+      errno = failure;
+      return -1;
+    }
+    count = i;
+  }
+  if (faults_->drop_sent()) return static_cast<int>(count);
+  return sending_->send(fd_, first, count, batched_);
+}
+
+UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::TrainBuffer& train,
+                                      std::size_t first) {
+  if (!sending_->prepare(transmit, train, family_)) {
+    stats_.send_failed += transmit.segments - first;
+    local_error_ = NetworkError{transmit.destination, false};
+    return {transmit.segments - first, SendStatus::done};
+  }
+  std::size_t next = first;
+  unsigned retries = 0;
+  while (next < transmit.segments) {
+    const int count = send_some(next, transmit.segments - next);
+    if (count >= 0) {
+      next += static_cast<std::size_t>(count);
+      stats_.datagrams_sent += static_cast<std::size_t>(count);
+      retries = 0;
+      continue;
+    }
+    switch (errno) {
+      case EINTR:
+        break;
+      case EAGAIN:
+        ++stats_.send_blocked;
+        return {next - first, SendStatus::blocked};
+      case ENOBUFS:
+      case ENOMEM:
+        ++stats_.send_no_buffers;
+        return {next - first, SendStatus::no_buffers};
+      case EMSGSIZE:
+        ++stats_.send_too_big;
+        if (allow_fragments() || ++retries <= 1) break;
+        // Larger than any UDP datagram, or than a path MTU that cannot be fragmented for.
+        ++stats_.send_failed;
+        ++next;
+        retries = 0;
+        break;
+      default:
+        if (++retries <= kSoftRetries) {
+          ++stats_.send_retried;
+          break;
+        }
+        // It is about this destination, now: leave the train to retransmission, and the verdict to
+        // the core.
+        stats_.send_failed += transmit.segments - next;
+        local_error_ = NetworkError{transmit.destination, false};
+        return {transmit.segments - first, SendStatus::done};
+    }
+  }
+  return {next - first, SendStatus::done};
+}
+
+std::optional<NetworkError> UdpSocket::next_error() {
+  if (local_error_) return std::exchange(local_error_, std::nullopt);
+  std::optional<NetworkError> error;
+  while (!error && next_error_message(error)) {
+  }
+  return error;
+}
+
+bool UdpSocket::next_error_message(std::optional<NetworkError>& out) {
+  sockaddr_storage peer{};
+  struct alignas(cmsghdr) {
+    std::byte bytes[512];
+  } control{};
+  msghdr message{};
+  message.msg_name = &peer;
+  message.msg_namelen = sizeof peer;
+  message.msg_control = &control;
+  message.msg_controllen = sizeof control;
+  if (::recvmsg(fd_, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
+  ++stats_.network_errors;
+
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    const bool ipv4 = part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_RECVERR;
+    const bool ipv6 = part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_RECVERR;
+    if (!ipv4 && !ipv6) continue;
+    sock_extended_err details{};
+    std::memcpy(&details, CMSG_DATA(part), sizeof details);
+    switch (details.ee_errno) {
+      case EMSGSIZE:
+        stats_.path_mtu = details.ee_info;
+        break;
+      case ECONNREFUSED:
+        out = NetworkError{from_sockaddr(peer), true};
+        break;
+      case EHOSTUNREACH:
+      case ENETUNREACH:
+      case EHOSTDOWN:
+      case ENETDOWN:
+      case ENOPROTOOPT:
+      case EACCES:
+        out = NetworkError{from_sockaddr(peer), false};
+        break;
+      default:
+        break;
+    }
+  }
+  return true;
+}
+
+}  // namespace xfer::net

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/result.hpp"
+#include "base/socket_address.hpp"
+#include "udt/transmit.hpp"
+
+namespace xfer::net {
+
+class ReceiveBatch;
+class SendBatch;
+
+/// A seam for tests: stands between the socket and the kernel. Called on the network thread.
+class SocketFaults {
+ public:
+  virtual ~SocketFaults() = default;
+  /// Asked before the `datagram`-th datagram (from 0) is handed to the kernel, each time it is
+  /// tried: an errno to fail with, or 0.
+  virtual int send_error(std::uint64_t /*datagram*/) { return 0; }
+  /// Datagrams sent are dropped instead.
+  virtual bool drop_sent() { return false; }
+  /// Datagrams received are dropped instead.
+  virtual bool drop_received() { return false; }
+};
+
+struct SocketOptions {
+  /// Family::none: any address of `family_hint`, with the port given here.
+  SocketAddress bind{};
+  /// For an unspecified address: none means IPv4 and IPv6 with one socket where the system has
+  /// IPv6.
+  SocketAddress::Family family_hint = SocketAddress::Family::none;
+  std::size_t receive_buffer = 12U << 20U;  ///< bytes asked for
+  std::size_t send_buffer = 12U << 20U;     ///< bytes asked for
+  bool batched = true;                      ///< sendmmsg/recvmmsg; false: one datagram per call
+  bool kernel_timestamps = true;            ///< arrival times from the kernel
+  SocketFaults* faults = nullptr;           ///< tests only; must outlive the socket
+};
+
+/// What the socket saw. Counters only grow.
+struct SocketStats {
+  std::uint64_t datagrams_sent = 0;
+  std::uint64_t datagrams_received = 0;
+  std::uint64_t send_calls = 0;
+  std::uint64_t receive_calls = 0;
+  std::uint64_t send_blocked = 0;  ///< the send buffer was full (EAGAIN); sent later
+  std::uint64_t send_no_buffers =
+      0;  ///< the kernel had no memory or queue space (ENOBUFS); sent later
+  std::uint64_t send_too_big =
+      0;  ///< refused for their size (EMSGSIZE), then sent in fragments if possible
+  std::uint64_t send_retried = 0;    ///< failed for another reason and tried again
+  std::uint64_t send_failed = 0;     ///< datagrams given up after retries; left to retransmission
+  std::uint64_t receive_errors = 0;  ///< errors of receive calls, pending network errors included
+  std::uint64_t network_errors = 0;  ///< ICMP and local errors read from the error queue
+  std::uint64_t kernel_drops =
+      0;  ///< datagrams lost because the receive buffer was full (SO_RXQ_OVFL)
+  std::size_t receive_buffer = 0;  ///< effective size, bytes, comparable to what was asked for
+  std::size_t send_buffer = 0;
+  std::uint32_t path_mtu = 0;  ///< last one the network reported, bytes; 0: none
+  bool fragmenting = false;    ///< "don't fragment" had to be given up
+};
+
+/// A bad message from the network about a destination we sent to.
+struct NetworkError {
+  SocketAddress peer;
+  bool port_refused = false;  ///< the host is there, the port is not
+};
+
+/// One UDP socket: non-blocking, not connected, IPv4, IPv6 or both. IPv4 peers always appear as
+/// Family::ipv4. Owned and used by one thread.
+///
+/// Outgoing packets carry "don't fragment". When one is too big for the path, the socket lets the
+/// kernel fragment from then on and sends it again: slower, counted, but nothing is lost.
+class UdpSocket {
+ public:
+  ///   ErrorCode::bind_failed  with the errno of socket() or bind().
+  static Result<UdpSocket> open(const SocketOptions& options);
+
+  UdpSocket(UdpSocket&& other) noexcept;
+  UdpSocket& operator=(UdpSocket&&) = delete;
+  ~UdpSocket();
+
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] SocketAddress local_address() const { return local_; }
+  [[nodiscard]] const SocketStats& stats() const { return stats_; }
+
+  /// Reads datagrams into `slots`, one each, and describes them in `out` (as many entries). The
+  /// descriptions point into the slots.
+  /// @return how many. Fewer than there were slots: the socket is empty for now.
+  std::size_t receive(std::span<const udt::ReceiveSlot> slots,
+                      std::span<udt::ReceivedDatagram> out);
+
+  enum class SendStatus : std::uint8_t {
+    done,        ///< the whole train is gone (or given up, counted)
+    blocked,     ///< go on when the socket is writable
+    no_buffers,  ///< go on a moment later; writability says nothing here
+  };
+  struct SendResult {
+    std::size_t taken = 0;  ///< datagrams of the train that need not be sent again
+    SendStatus status = SendStatus::done;
+  };
+  /// Sends the datagrams of a train from number `first` on.
+  SendResult send(const udt::Transmit& transmit, const udt::TrainBuffer& train, std::size_t first);
+
+  /// The next message about an unreachable destination; nullopt: none now.
+  std::optional<NetworkError> next_error();
+
+  /// Closes the descriptor, before the object goes; only after the thread that used it is gone.
+  void close();
+
+ private:
+  UdpSocket();
+  Result<void> create(const SocketOptions& options);
+  bool bind_to(const SocketAddress& address, int family);
+  void set_options(const SocketOptions& options);
+  bool allow_fragments();
+  int send_some(std::size_t first, std::size_t count);
+  bool next_error_message(std::optional<NetworkError>& out);
+
+  int fd_ = -1;
+  int family_ = 0;  ///< AF_INET or AF_INET6
+  bool batched_ = true;
+  SocketFaults* faults_ = nullptr;
+  SocketAddress local_;
+  SocketStats stats_;
+  std::optional<NetworkError> local_error_;  ///< found while sending
+  std::unique_ptr<SendBatch> sending_;
+  std::unique_ptr<ReceiveBatch> receiving_;
+};
+
+}  // namespace xfer::net

@@ -1,0 +1,318 @@
+#include "transfer/job.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "file/destination.hpp"
+#include "file/path_guard.hpp"
+#include "file/printable.hpp"
+#include "file/source.hpp"
+#include "transfer/raw_job.hpp"
+#include "transfer/recv_job.hpp"
+#include "transfer/send_job.hpp"
+
+namespace xfer::transfer {
+namespace {
+
+/// How often a serving receiver looks for finished sessions while no sender comes.
+constexpr Duration kReapInterval = 1s;
+/// Verdicts are small; a receiver needs no more to write ahead.
+constexpr std::size_t kReceiverRing = 1U << 20U;
+
+Error usage(const char* what) { return {ErrorCode::usage, 0, what}; }
+
+/// Ends a job that never got a connection.
+Error fail_job(Observer& observer, const std::string& subject, const Error& error,
+               const std::string& detail = {}) {
+  observer.on_failure({0, error, failure_line(subject, error, detail)});
+  return error;
+}
+
+Result<void> validate(const SendOptions& options) {
+  if (options.sources.empty()) return usage("nothing to send");
+  if (options.timeout < 1s) return usage("time-out below 1 s");
+  if (options.raw && options.sources.size() != 1) return usage("raw mode sends exactly one source");
+  if (std::find(options.sources.begin(), options.sources.end(), "") != options.sources.end())
+    return usage("empty source name");
+  if (options.raw) return {};
+  // Two files of one name would replace each other.
+  std::set<std::string> names;
+  for (const std::string& source : options.sources) {
+    const std::string name = source == "-" ? options.stdin_name : file::destination_name(source);
+    if (source == "-" && !file::RelativePath::parse(name))
+      return usage("the name for standard input is not a plain relative path");
+    if (!name.empty() && !names.insert(name).second)
+      return usage("two sources have the same name at the destination");
+  }
+  return {};
+}
+
+Result<void> validate(const RecvOptions& options) {
+  if (options.timeout < 1s) return usage("time-out below 1 s");
+  if (options.max_sessions == 0) return usage("no senders allowed");
+  if (options.raw && !options.once) return usage("raw mode receives one stream: it needs --once");
+  if (options.raw && options.raw_target.empty()) return usage("raw mode needs a target");
+  return {};
+}
+
+/// A peer that went away is found lost before it can be found stalled.
+udt::ConnectionConfig connection_config(const udt::ConnectionConfig& asked, Duration timeout) {
+  udt::ConnectionConfig config = asked;
+  config.idle_timeout =
+      std::clamp<Duration>(timeout, 2s, std::max<Duration>(asked.idle_timeout, 2s));
+  return config;
+}
+
+/// Writing to a pipe that nobody reads any more shall be an error, not the end of the process.
+class NoSigpipe {
+ public:
+  NoSigpipe() {
+    sigset_t pipe;
+    ::sigemptyset(&pipe);
+    ::sigaddset(&pipe, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe, &before_);
+  }
+  ~NoSigpipe() {
+    // A pending one would strike when it is let through.
+    sigset_t pipe;
+    ::sigemptyset(&pipe);
+    ::sigaddset(&pipe, SIGPIPE);
+    const timespec now{};
+    while (::sigtimedwait(&pipe, nullptr, &now) > 0) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoSigpipe(const NoSigpipe&) = delete;
+  NoSigpipe& operator=(const NoSigpipe&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+/// Lets several sessions share an observer that is not thread-safe.
+class SharedObserver final : public Observer {
+ public:
+  explicit SharedObserver(Observer& observer) : observer_(&observer) {}
+
+  void on_listening(const SocketAddress& local) override {
+    const std::lock_guard lock(mutex_);
+    observer_->on_listening(local);
+  }
+  void on_connected(SessionId session, const SocketAddress& peer) override {
+    const std::lock_guard lock(mutex_);
+    observer_->on_connected(session, peer);
+  }
+  void on_progress(const Progress& progress) override {
+    const std::lock_guard lock(mutex_);
+    observer_->on_progress(progress);
+  }
+  void on_entry(const EntryResult& entry) override {
+    const std::lock_guard lock(mutex_);
+    observer_->on_entry(entry);
+  }
+  void on_warning(SessionId session, std::string_view text) override {
+    const std::lock_guard lock(mutex_);
+    observer_->on_warning(session, text);
+  }
+  void on_summary(const Summary& summary) override {
+    const std::lock_guard lock(mutex_);
+    observer_->on_summary(summary);
+  }
+  void on_failure(const Failure& failure) override {
+    const std::lock_guard lock(mutex_);
+    observer_->on_failure(failure);
+  }
+
+ private:
+  std::mutex mutex_;
+  Observer* observer_;
+};
+
+/// Runs a session's job to its end and reports it.
+template <typename Job>
+Result<Summary> conclude(Job& job, net::Driver& driver, net::Stream& stream,
+                         SessionReport& report) {
+  const auto done = job.run();
+  std::optional<Error> error;
+  if (!done) {
+    error = done.error();
+  } else {
+    error = report.verdict();
+  }
+  Summary summary = report.finish(error, job.detail(), stream.stats(),
+                                  driver.stats().socket.kernel_drops, job.progress());
+  if (error) return *error;
+  return summary;
+}
+
+// Receiving.
+
+Result<file::OutputFile> open_raw_target(const RecvOptions& options, file::FileSystem& fs) {
+  if (options.raw_target != "-") return file::create_at(fs, options.raw_target);
+  file::Fd copy(::fcntl(options.stdout_fd, F_DUPFD_CLOEXEC, 3));
+  if (!copy.valid()) return Error{ErrorCode::destination_error, errno, "standard output"};
+  return file::OutputFile::onto(fs, std::move(copy));
+}
+
+Result<Summary> receive_session(const RecvOptions& options, SessionId id, net::Driver& driver,
+                                net::Stream& stream, Observer& observer,
+                                const CancelToken& cancel) {
+  file::FileSystem& fs = file::posix_file_system();
+  observer.on_connected(id, stream.peer());
+  SessionReport report(observer, id, Summary::Role::receiver, options.raw, stream.peer());
+  if (options.raw) {
+    auto target = open_raw_target(options, fs);
+    if (!target) {
+      stream.abort();
+      const std::string detail =
+          file::printable(options.raw_target) + ": " + file::cause(target.error());
+      report.finish(target.error(), detail, stream.stats(), driver.stats().socket.kernel_drops, {});
+      return target.error();
+    }
+    RawRecvJob job(options, std::move(*target), stream, cancel, report);
+    return conclude(job, driver, stream, report);
+  }
+  auto destination = file::Destination::open(fs, options.directory);
+  if (!destination) {
+    stream.abort();
+    const std::string detail =
+        file::printable(options.directory) + ": " + file::cause(destination.error());
+    report.finish(destination.error(), detail, stream.stats(), driver.stats().socket.kernel_drops,
+                  {});
+    return destination.error();
+  }
+  RecvJob job(options, std::move(*destination), stream, cancel, report);
+  return conclude(job, driver, stream, report);
+}
+
+Result<Summary> receive_once(const RecvOptions& options, net::Driver& driver, Observer& observer,
+                             const CancelToken& cancel) {
+  while (true) {
+    auto stream = driver.accept(kReapInterval);
+    if (cancel.stop_requested())
+      return fail_job(observer, {}, Error{ErrorCode::interrupted, 0, nullptr});
+    if (stream) {
+      driver.stop_listening();
+      return receive_session(options, 1, driver, **stream, observer, cancel);
+    }
+    if (stream.error().code != ErrorCode::would_block)
+      return fail_job(observer, net::to_string(driver.local_address()), stream.error());
+  }
+}
+
+/// A session of a serving receiver, on a thread of its own.
+struct Served {
+  std::thread thread;
+  std::atomic<bool> finished{false};
+};
+
+void reap(std::list<Served>& sessions, bool all) {
+  for (auto it = sessions.begin(); it != sessions.end();) {
+    if (all || it->finished.load(std::memory_order_acquire)) {
+      it->thread.join();
+      it = sessions.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+Error serve(const RecvOptions& options, net::Driver& driver, Observer& observer,
+            const CancelToken& cancel) {
+  std::list<Served> sessions;
+  SessionId last_id = 0;
+  Error end{ErrorCode::interrupted, 0, nullptr};
+  while (!cancel.stop_requested()) {
+    auto stream = driver.accept(kReapInterval);
+    reap(sessions, false);
+    if (stream) {
+      Served& served = sessions.emplace_back();
+      const SessionId id = ++last_id;
+      served.thread = std::thread([&options, &driver, &observer, cancel, id, &served,
+                                   connection = std::move(*stream)]() mutable {
+        // The outcome is reported by the session itself.
+        static_cast<void>(
+            receive_session(options, id, driver, *connection, observer, cancel).has_value());
+        connection.reset();
+        served.finished.store(true, std::memory_order_release);
+      });
+    } else if (stream.error().code != ErrorCode::would_block) {
+      end = stream.error();
+      break;
+    }
+  }
+  driver.stop_listening();
+  reap(sessions, true);
+  return fail_job(observer, {}, end);
+}
+
+}  // namespace
+
+Result<Summary> run_send(const SendOptions& options, Observer& observer,
+                         const CancelToken& cancel) {
+  if (const auto valid = validate(options); !valid) return fail_job(observer, {}, valid.error());
+  const std::string& host = options.destination.host;
+  const std::string target = (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" +
+                             std::to_string(options.destination.port);
+  const auto addresses = net::resolve(host, options.destination.port);
+  if (!addresses) return fail_job(observer, file::printable(target), addresses.error());
+  auto connected = net::connect_any(*addresses, options.driver,
+                                    connection_config(options.connection, options.timeout), cancel);
+  if (!connected) {
+    const Error error = connected.error();
+    return fail_job(observer, error.code == ErrorCode::interrupted ? "" : file::printable(target),
+                    error);
+  }
+  net::Driver& driver = *connected->driver;
+  net::Stream& stream = *connected->stream;
+  observer.on_connected(1, stream.peer());
+  file::FileSystem& fs = file::posix_file_system();
+  SessionReport report(observer, 1, Summary::Role::sender, options.raw, stream.peer());
+  if (options.raw) {
+    RawSendJob job(options, fs, stream, cancel, report);
+    return conclude(job, driver, stream, report);
+  }
+  SendJob job(options, fs, stream, cancel, report);
+  return conclude(job, driver, stream, report);
+}
+
+Result<Summary> run_recv(const RecvOptions& options, Observer& observer,
+                         const CancelToken& cancel) {
+  if (const auto valid = validate(options); !valid) return fail_job(observer, {}, valid.error());
+  const NoSigpipe no_sigpipe;
+  if (!options.raw) {
+    const auto destination = file::Destination::open(file::posix_file_system(), options.directory);
+    if (!destination)
+      return fail_job(observer, file::printable(options.directory), destination.error());
+  }
+  const auto addresses = net::resolve(options.listen.host, options.listen.port);
+  if (!addresses)
+    return fail_job(observer, file::printable(options.listen.host), addresses.error());
+  net::DriverOptions driver_options = options.driver;
+  driver_options.bind = addresses->front();
+  driver_options.send_ring = std::min(driver_options.send_ring, kReceiverRing);
+  auto driver = net::Driver::open(driver_options);
+  if (!driver) return fail_job(observer, net::to_string(addresses->front()), driver.error());
+  udt::ListenConfig listen;
+  listen.connection = connection_config(options.connection, options.timeout);
+  listen.max_connections = options.once ? 1 : options.max_sessions;
+  if (const auto listening = (*driver)->listen(listen); !listening)
+    return fail_job(observer, net::to_string(addresses->front()), listening.error());
+  SharedObserver shared(observer);
+  shared.on_listening((*driver)->local_address());
+  const std::stop_callback wake(cancel, [&driver] { (*driver)->cancel(); });
+  if (options.once) return receive_once(options, **driver, shared, cancel);
+  return serve(options, **driver, shared, cancel);
+}
+
+}  // namespace xfer::transfer

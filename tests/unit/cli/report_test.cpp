@@ -1,0 +1,78 @@
+#include "cli/report.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "unit/cli/summaries.hpp"
+
+namespace xfer::cli {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// Pins the report a sender's user reads.
+TEST_CASE("the sender's report in plain words") {
+  CHECK(report_lines(sample_summary(), false) ==
+        Lines{"sent 3 files and 1 directory, 1.07 GB (1,073,741,824 bytes), to 192.0.2.1:9000 in "
+              "1.23 s: 6.98 Gbit/s "
+              "(873 MB/s)",
+              "packets: 737,400 sent, 12 retransmitted (0.0016 %); round-trip time 310 us",
+              "CPU: 0.40 s user, 0.83 s system (100 % of one core)",
+              "socket buffers: 12 MiB to receive, 12 MiB to send"});
+  CHECK(report_lines(sample_summary(), true).size() == 5);
+}
+
+// Pins the receiver's wording, and that drops of its own socket are told apart from losses of the
+// network.
+TEST_CASE("the receiver's report in plain words") {
+  transfer::Summary s = sample_summary();
+  s.role = transfer::Summary::Role::receiver;
+  s.files = 1;
+  s.directories = 0;
+  s.bytes = 5;
+  s.goodput = 5;
+  s.socket_drops = 4;
+  const Lines lines = report_lines(s, false);
+  CHECK(lines[0] ==
+        "received 1 file, 5 bytes, from 192.0.2.1:9000 in 1.23 s: 40 bit/s (5 bytes/s)");
+  CHECK(lines[1] ==
+        "packets: 700,000 received, 7,000 lost (1 %), of these 4 for want of socket buffer; "
+        "round-trip time 310 us");
+}
+
+// Pins that a failed session cannot be read as a success.
+TEST_CASE("an incomplete session says so first") {
+  transfer::Summary s = sample_summary();
+  s.error = Error{ErrorCode::partial, 0, nullptr};
+  s.failed = 1;
+  s.skipped = 2;
+  const Lines lines = report_lines(s, false);
+  CHECK(lines[0].starts_with("NOT COMPLETE: sent 3 files"));
+  CHECK(lines[1] == "failed: 1 entry");
+  CHECK(lines[2] == "skipped: 2 entries");
+}
+
+// Pins that figures which do not exist are not printed: a session of no time and no bytes.
+TEST_CASE("an empty session has no rates") {
+  transfer::Summary s;
+  s.raw = true;
+  const Lines lines = report_lines(s, false);
+  CHECK(lines[0].find("bit/s") == std::string::npos);
+  CHECK(lines[2] == "CPU: 0.00 s user, 0.00 s system");
+}
+
+// Pins when there is a hint, and that it names the setting and the value that would help.
+TEST_CASE("the socket buffer hint names what to set") {
+  transfer::Summary s = sample_summary();
+  CHECK_FALSE(socket_buffer_hint(s, 12U << 20U));
+  s.receive_buffer = 212'992;
+  const std::string hint = socket_buffer_hint(s, 12U << 20U).value();
+  CHECK(hint.find("sysctl -w net.core.rmem_max=12582912") != std::string::npos);
+  CHECK(hint.find("wmem_max") == std::string::npos);
+  s.send_buffer = 212'992;
+  CHECK(socket_buffer_hint(s, 12U << 20U)->find("net.core.wmem_max=12582912") != std::string::npos);
+  s.receive_buffer = s.send_buffer = 0;  // not known
+  CHECK_FALSE(socket_buffer_hint(s, 12U << 20U));
+}
+
+}  // namespace
+}  // namespace xfer::cli
