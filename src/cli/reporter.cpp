@@ -45,6 +45,14 @@ void Reporter::complain(std::string_view text) {
   outputs_.err->line(fmt::format("xfer: {}", text));
 }
 
+void Reporter::warn(std::string_view text) {
+  if (options_.quiet) return;
+  ++warnings_;
+  if (warnings_ <= kMaxWarnings || options_.verbose) insist(std::string(text));
+  if (warnings_ == kMaxWarnings && !options_.verbose)
+    insist("no more warnings are shown; --verbose shows them all");
+}
+
 TextReporter::TextReporter(Outputs outputs, const OutputOptions& options,
                            std::size_t wanted_socket_buffer)
     : Reporter(outputs, options),
@@ -74,9 +82,7 @@ void TextReporter::on_entry(const transfer::EntryResult& entry) {
   }
 }
 
-void TextReporter::on_warning(transfer::SessionId, std::string_view text) {
-  if (!options_.quiet) insist(std::string(text));
-}
+void TextReporter::on_warning(transfer::SessionId, std::string_view text) { warn(text); }
 
 void TextReporter::on_summary(const transfer::Summary& summary) {
   progress_.end(summary.session);
@@ -119,7 +125,7 @@ void JsonReporter::on_entry(const transfer::EntryResult& entry) {
 
 void JsonReporter::on_warning(transfer::SessionId session, std::string_view text) {
   say(json::warning(session, text));
-  if (!options_.quiet) insist(std::string(text));
+  warn(text);
 }
 
 void JsonReporter::on_summary(const transfer::Summary& summary) {

@@ -20,6 +20,9 @@ struct Outputs {
   Console* err = nullptr;
 };
 
+/// A tree may hold thousands of links that are skipped: from here on the report counts them.
+inline constexpr std::size_t kMaxWarnings = 20;
+
 /// Prints what a job reports. Errors always go to `err` as text, each exactly once.
 class Reporter : public transfer::Observer {
  public:
@@ -39,12 +42,15 @@ class Reporter : public transfer::Observer {
   virtual void failed(const transfer::Failure& /*failure*/) {}
 
   void complain(std::string_view text);
+  /// Not with --quiet; after kMaxWarnings only with --verbose.
+  void warn(std::string_view text);
 
   Outputs outputs_;
   OutputOptions options_;
 
  private:
   std::set<ErrorCode> reported_;
+  std::size_t warnings_ = 0;
   std::string last_complaint_;
 };
 

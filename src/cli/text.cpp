@@ -30,7 +30,7 @@ std::string format_count(std::uint64_t value) {
   std::string out = std::to_string(value);
   for (std::size_t at = out.size(); at > 3;) {
     at -= 3;
-    out.insert(at, ",");
+    out.insert(at, 1, ',');
   }
   return out;
 }

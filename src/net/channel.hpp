@@ -53,8 +53,8 @@ struct Channel {
   // Either side.
 
   std::atomic<bool> error_signal{false};  ///< set by the network thread, taken back by the worker
-  Parker parker;                       ///< where the worker sleeps
-  std::atomic<bool> cancelled{false};  ///< Stream::cancel(), from any thread
+  Parker parker;                          ///< where the worker sleeps
+  std::atomic<bool> cancelled{false};     ///< Stream::cancel(), from any thread
   mutable std::mutex stats_mutex;
   udt::ConnectionStats stats{};  ///< under stats_mutex
 

@@ -25,10 +25,12 @@ constexpr unsigned kTrainBudget = 4;
 constexpr Duration kAnnounceSpacing = 500us;
 constexpr std::uint64_t kAnnounceBytes = 256U << 10U;
 
-/// After a turn that received so many datagrams, more are on their way: sleep a while without looking, then take what has
-/// come with one call. Waking up for each handful costs more than handling it. A turn with less waits for the socket, so
-/// that single packets are answered at once.
+/// A turn that receives so many datagrams is part of a burst, which lasts until no turn was for
+/// this long. During a burst the loop naps between turns instead of waiting for the socket, then
+/// takes what has come with one call: waking up for each handful of datagrams costs more than
+/// handling it. Single datagrams outside of a burst are answered at once.
 constexpr std::size_t kBurst = 4;
+constexpr Duration kBurstMemory = 2ms;
 constexpr Duration kBurstNap = 100us;
 
 /// After ENOBUFS: nothing tells when the device queue has room again.
@@ -93,10 +95,9 @@ void DriverCore::run() {
     run_commands(now);
     if (stopping_.load(std::memory_order_acquire)) {
       shut_down(now);
-      const bool all_dead = std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
-        return entry.channel->has(Channel::kDead);
-      });
-      if (now >= *give_up_at_ || (all_dead && unsent_.empty())) break;
+      const bool all_ended = std::all_of(entries_.begin(), entries_.end(),
+                                         [](const Entry& entry) { return entry.ended; });
+      if (now >= *give_up_at_ || (all_ended && unsent_.empty())) break;
     }
     bool more = receive();
     handle_network_errors();
@@ -171,8 +172,6 @@ void DriverCore::handle_network_errors() {
 void DriverCore::take_inputs(Entry& entry, TimePoint now) {
   Channel& channel = *entry.channel;
   udt::Connection& connection = *entry.connection;
-  const bool dead = channel.has(Channel::kDead);
-
   // In this order, the reverse of the worker's: what a request or the flush mark covers has been
   // published.
   const unsigned requests = channel.requests.load(std::memory_order_acquire);
@@ -181,7 +180,7 @@ void DriverCore::take_inputs(Entry& entry, TimePoint now) {
   if (published != entry.offered || flush != entry.flushed) {
     entry.offered = published;
     entry.flushed = flush;
-    if (!dead) connection.offer(published, flush, now);
+    if (!entry.ended) connection.offer(published, flush, now);
   }
   const std::uint64_t consumed = channel.consumed.load(std::memory_order_acquire);
   if (consumed != entry.consumed) {
@@ -193,7 +192,7 @@ void DriverCore::take_inputs(Entry& entry, TimePoint now) {
   const bool finishing = (requests & Channel::kFinish) != 0;
   const bool abandoned = (requests & Channel::kLetGo) != 0 && !finishing;
   entry.requests = requests;
-  if (dead) return;
+  if (entry.ended) return;
   if ((requests & Channel::kAbort) != 0 || abandoned) {
     connection.abort(now);
   } else if ((added & Channel::kFinish) != 0) {
@@ -279,10 +278,12 @@ void DriverCore::handle_event(const udt::Event& event) {
       channel.add_status(Channel::kPeerClosed);
       break;
     case Kind::closed:
+      entry->ended = true;
       publish_stats(*entry);
       channel.die(event.has_error ? &event.error : nullptr);
       break;
     case Kind::failed:
+      entry->ended = true;
       publish_stats(*entry);
       channel.die(&event.error);
       break;
@@ -358,8 +359,7 @@ void DriverCore::announce_input(Entry& entry, TimePoint now) {
 
 void DriverCore::remove_finished() {
   std::erase_if(entries_, [this](const Entry& entry) {
-    const bool finished =
-        entry.channel->has(Channel::kDead) && (entry.requests & Channel::kLetGo) != 0;
+    const bool finished = entry.ended && (entry.requests & Channel::kLetGo) != 0;
     if (finished) endpoint_.forget(entry.id);
     return finished;
   });
@@ -373,7 +373,8 @@ void DriverCore::sleep(TimePoint now) {
   const bool long_sleep = !deadline || *deadline - now >= kStatsInterval;
   if (long_sleep || now - stats_published_ >= kStatsInterval) publish_all_stats(now);
 
-  if (received_ >= kBurst) {
+  if (received_ >= kBurst) burst_until_ = now + kBurstMemory;
+  if (received_ > 0 && now < burst_until_) {
     const TimePoint end = now + kBurstNap;
     Poller::nap(deadline ? std::min(*deadline, end) : end);
     return;
@@ -455,8 +456,12 @@ void DriverCore::shut_down(TimePoint now) {
   give_up_at_ = now + kShutDownTime;
   endpoint_.stop_listening();
   give_up_connecting();
-  for (Entry& entry : entries_)
-    if (!entry.channel->has(Channel::kDead)) entry.connection->abort(now);
+  const Error reason{ErrorCode::interrupted, 0, "the network thread has ended"};
+  for (Entry& entry : entries_) {
+    if (entry.ended) continue;
+    entry.channel->die(&reason);
+    entry.connection->abort(now);
+  }
 }
 
 void DriverCore::publish_stats(const Entry& entry) {
@@ -483,11 +488,7 @@ void DriverCore::stop() {
 }
 
 void DriverCore::close() {
-  const Error reason{ErrorCode::interrupted, 0, nullptr};
-  for (const Entry& entry : entries_) {
-    entry.channel->die(&reason);
-    entry.channel->add_status(Channel::kInputDone);
-  }
+  for (const Entry& entry : entries_) entry.channel->add_status(Channel::kInputDone);
   {
     const std::lock_guard lock(accept_mutex_);
     incoming_.clear();

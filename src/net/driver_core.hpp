@@ -67,6 +67,7 @@ class DriverCore {
     std::uint64_t offered = 0;
     std::uint64_t flushed = 0;
     std::uint64_t consumed = 0;
+    bool ended = false;             ///< its last event has come
     unsigned requests = 0;          ///< carried out
     ByteView unpushed{};            ///< taken from the connection, found the queue full
     bool input_blocked = false;     ///< the queue was full; the connection may have more
@@ -135,6 +136,7 @@ class DriverCore {
   TimePoint now_{};
   bool look_at_socket_ = true;
   std::size_t received_ = 0;  ///< datagrams, this turn
+  TimePoint burst_until_{};
   bool look_at_errors_ = false;
   bool cancel_done_ = false;
   std::uint64_t errors_seen_ = 0;

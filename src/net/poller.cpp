@@ -77,8 +77,7 @@ void Poller::nap(TimePoint end) {
 
 Poller::Ready Poller::collect() {
   std::array<epoll_event, 3> events{};
-  const int count =
-      ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
+  const int count = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), -1);
   Ready ready;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];

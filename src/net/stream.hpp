@@ -37,9 +37,9 @@ class Stream {
   void flush();
   /// Copies `data` into the ring, waiting for room as needed.
   ///   ErrorCode::peer_closed  the peer has shut down.
-  ///   ErrorCode::peer_error   the peer signalled, once, that it cannot use what it got; the connection lives on.
-  ///   ErrorCode::interrupted  cancel() was called.
-  ///   others                  why the connection died.
+  ///   ErrorCode::peer_error   the peer signalled, once, that it cannot use what it got; the
+  ///   connection lives on. ErrorCode::interrupted  cancel() was called. others why the connection
+  ///   died.
   Result<void> write(ByteView data, bool flush);
 
   // The stream in.

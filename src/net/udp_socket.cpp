@@ -54,6 +54,7 @@ UdpSocket::UdpSocket(UdpSocket&& other) noexcept
       family_(other.family_),
       batched_(other.batched_),
       faults_(other.faults_),
+      next_failure_(other.next_failure_),
       local_(other.local_),
       stats_(other.stats_),
       local_error_(other.local_error_),
@@ -176,12 +177,17 @@ int UdpSocket::send_some(std::size_t first, std::size_t count) {
   ++stats_.send_calls;
   if (faults_ == nullptr) return sending_->send(fd_, first, count, batched_);
   for (std::size_t i = 0; i < count; ++i) {
-    const int failure = faults_->send_error(stats_.datagrams_sent + stats_.send_failed + i);
+    const int failure = i == 0 && next_failure_ != 0
+                            ? std::exchange(next_failure_, 0)
+                            : faults_->send_error(stats_.datagrams_sent + stats_.send_failed + i);
     if (failure == 0) continue;
     if (i == 0) {
       errno = failure;
       return -1;
     }
+    // As the kernel does it: what comes before counts as success, the error waits for the next
+    // call.
+    next_failure_ = failure;
     count = i;
   }
   if (faults_->drop_sent()) return static_cast<int>(count);

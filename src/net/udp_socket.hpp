@@ -124,6 +124,7 @@ class UdpSocket {
   int family_ = 0;  ///< AF_INET or AF_INET6
   bool batched_ = true;
   SocketFaults* faults_ = nullptr;
+  int next_failure_ = 0;  ///< decided by faults_, not shown yet
   SocketAddress local_;
   SocketStats stats_;
   std::optional<NetworkError> local_error_;  ///< found while sending

@@ -65,6 +65,21 @@ Result<void> validate(const RecvOptions& options) {
   return {};
 }
 
+/// Addresses of the wanted family. Those of Family::none (any local address) fit each.
+Result<std::vector<SocketAddress>> resolve(const net::HostPort& host,
+                                           SocketAddress::Family family) {
+  using Family = SocketAddress::Family;
+  auto addresses = net::resolve(host.host, host.port);
+  if (!addresses || family == Family::none) return addresses;
+  std::erase_if(*addresses, [family](const SocketAddress& address) {
+    return address.family != Family::none && address.family != family;
+  });
+  if (addresses->empty())
+    return Error{ErrorCode::resolve_failed, 0,
+                 family == Family::ipv4 ? "it has no IPv4 address" : "it has no IPv6 address"};
+  return addresses;
+}
+
 /// A peer that went away is found lost before it can be found stalled.
 udt::ConnectionConfig connection_config(const udt::ConnectionConfig& asked, Duration timeout) {
   udt::ConnectionConfig config = asked;
@@ -150,7 +165,7 @@ Result<Summary> conclude(Job& job, net::Driver& driver, net::Stream& stream,
     error = report.verdict();
   }
   Summary summary = report.finish(error, job.detail(), stream.stats(),
-                                  driver.stats().socket.kernel_drops, job.progress());
+                                  driver.stats().socket, job.progress());
   if (error) return *error;
   return summary;
 }
@@ -176,7 +191,7 @@ Result<Summary> receive_session(const RecvOptions& options, SessionId id, net::D
       stream.abort();
       const std::string detail =
           file::printable(options.raw_target) + ": " + file::cause(target.error());
-      report.finish(target.error(), detail, stream.stats(), driver.stats().socket.kernel_drops, {});
+      report.finish(target.error(), detail, stream.stats(), driver.stats().socket, {});
       return target.error();
     }
     RawRecvJob job(options, std::move(*target), stream, cancel, report);
@@ -187,7 +202,7 @@ Result<Summary> receive_session(const RecvOptions& options, SessionId id, net::D
     stream.abort();
     const std::string detail =
         file::printable(options.directory) + ": " + file::cause(destination.error());
-    report.finish(destination.error(), detail, stream.stats(), driver.stats().socket.kernel_drops,
+    report.finish(destination.error(), detail, stream.stats(), driver.stats().socket,
                   {});
     return destination.error();
   }
@@ -264,7 +279,7 @@ Result<Summary> run_send(const SendOptions& options, Observer& observer,
   const std::string& host = options.destination.host;
   const std::string target = (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" +
                              std::to_string(options.destination.port);
-  const auto addresses = net::resolve(host, options.destination.port);
+  const auto addresses = resolve(options.destination, options.driver.family_hint);
   if (!addresses) return fail_job(observer, file::printable(target), addresses.error());
   auto connected = net::connect_any(*addresses, options.driver,
                                     connection_config(options.connection, options.timeout), cancel);
@@ -295,7 +310,7 @@ Result<Summary> run_recv(const RecvOptions& options, Observer& observer,
     if (!destination)
       return fail_job(observer, file::printable(options.directory), destination.error());
   }
-  const auto addresses = net::resolve(options.listen.host, options.listen.port);
+  const auto addresses = resolve(options.listen, options.driver.family_hint);
   if (!addresses)
     return fail_job(observer, file::printable(options.listen.host), addresses.error());
   net::DriverOptions driver_options = options.driver;

@@ -35,7 +35,8 @@ class SessionReport {
   /// The end: on_progress, on_summary and, with an error, on_failure. `detail`: printable, more
   /// about the error.
   Summary finish(std::optional<Error> error, const std::string& detail,
-                 const udt::ConnectionStats& connection, std::uint64_t socket_drops, Progress last);
+                 const udt::ConnectionStats& connection, const net::SocketStats& socket,
+                 Progress last);
 
  private:
   Observer* observer_;

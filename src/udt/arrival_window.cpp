@@ -23,18 +23,23 @@ void ArrivalRate::on_packet(TimePoint arrival) {
   const Duration interval = std::max(arrival - last_, Duration::zero());
   last_ = std::max(last_, arrival);
 
+  // Packets that were read or time-stamped together have no interval: one gap stands for the whole batch (fault B5).
+  if (interval == Duration::zero()) {
+    ++intervals_;
+    return;
+  }
   constexpr std::uint32_t kEnoughForMean = 4;
-  const bool pause = intervals_ >= kEnoughForMean &&
-                     interval * intervals_ > elapsed_ * kPauseFactor && interval > 100us;
+  const bool pause = gaps_ >= kEnoughForMean && interval * gaps_ > elapsed_ * kPauseFactor && interval > 100us;
   if (pause && ++pauses_in_a_row_ < 2) return;  // two in a row: the rate has really changed
   if (pause) {
     elapsed_ = {};
-    intervals_ = 0;
+    intervals_ = gaps_ = 0;
   }
   pauses_in_a_row_ = 0;
   elapsed_ += interval;
   ++intervals_;
-  if (intervals_ >= kGroup && elapsed_ > Duration::zero()) close_group();
+  ++gaps_;
+  if (intervals_ >= kGroup) close_group();
 }
 
 void ArrivalRate::close_group() {
@@ -42,7 +47,7 @@ void ArrivalRate::close_group() {
   next_ = (next_ + 1) % kGroups;
   filled_ = std::min(filled_ + 1, kGroups);
   elapsed_ = {};
-  intervals_ = 0;
+  intervals_ = gaps_ = 0;
 }
 
 std::uint32_t ArrivalRate::packets_per_second() const {
@@ -53,13 +58,13 @@ std::uint32_t ArrivalRate::packets_per_second() const {
   return to_wire_rate(*middle);
 }
 
-void LinkCapacity::on_in_order(PacketIndex index, TimePoint arrival) {
-  if (index % kPacketPairInterval == 0) {
-    first_of_pair_ = index;
+void LinkCapacity::on_in_order(std::int64_t position, TimePoint arrival) {
+  if (position % kPacketPairInterval == 0) {
+    first_of_pair_ = position;
     first_arrival_ = arrival;
     return;
   }
-  if (first_of_pair_ >= 0 && index == first_of_pair_ + 1 && arrival > first_arrival_) {
+  if (first_of_pair_ >= 0 && position == first_of_pair_ + 1 && arrival > first_arrival_) {
     spacing_ns_[next_] = (arrival - first_arrival_).count();
     next_ = (next_ + 1) % kPairs;
     filled_ = std::min(filled_ + 1, kPairs);

@@ -30,6 +30,7 @@ class ArrivalRate {
   TimePoint last_{};
   Duration elapsed_{};
   std::uint32_t intervals_ = 0;
+  std::uint32_t gaps_ = 0;  ///< intervals of more than no time
   std::uint32_t pauses_in_a_row_ = 0;
 };
 
@@ -38,7 +39,8 @@ class ArrivalRate {
 class LinkCapacity {
  public:
   /// A data packet that continues the sequence; `arrival` from the kernel where possible.
-  void on_in_order(PacketIndex index, TimePoint arrival);
+  /// @param position  SeqMapper::pair_position() of the packet.
+  void on_in_order(std::int64_t position, TimePoint arrival);
   /// Any other data packet: it breaks a pair.
   void on_other() { first_of_pair_ = -1; }
   /// Packets/s; 0: unknown as yet.
@@ -51,7 +53,7 @@ class LinkCapacity {
   std::array<std::int64_t, kPairs> spacing_ns_{};
   std::size_t next_ = 0;
   std::size_t filled_ = 0;
-  PacketIndex first_of_pair_ = -1;
+  std::int64_t first_of_pair_ = -1;
   TimePoint first_arrival_{};
 };
 

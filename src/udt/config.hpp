@@ -34,12 +34,12 @@ struct ConnectionConfig {
   std::uint32_t send_window = kMaxFlightWindow / 32;
   ControllerKind controller = ControllerKind::udt_native;
   /// Ceiling on the sending rate (fixed_rate: the rate), bytes/s of IP packets; nullopt: none.
-  std::optional<std::uint64_t> max_rate;
+  std::optional<std::uint64_t> max_rate{};
 
   // For tests.
 
   /// Initial sequence number; nullopt: random.
-  std::optional<wire::SeqNo> isn;
+  std::optional<wire::SeqNo> isn{};
 
   ///   ErrorCode::out_of_range, `what` names the field.
   [[nodiscard]] Result<void> validate() const;
@@ -47,7 +47,7 @@ struct ConnectionConfig {
 
 /// Options of the listening side of an endpoint.
 struct ListenConfig {
-  ConnectionConfig connection;
+  ConnectionConfig connection{};
   /// Connections that may exist at a time; further requests are rejected. At least 1.
   std::size_t max_connections = 64;
 

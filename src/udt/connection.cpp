@@ -40,6 +40,7 @@ Connection::Connection(const Agreement& agreement, const wire::Handshake& answer
       repeat_answer_(answer),
       requester_(agreement.peer_id),
       answer_due_(true),
+      accepted_at_(now),
       last_sent_(now),
       last_heard_(now) {
   establish(agreement, now);
@@ -194,6 +195,15 @@ void Connection::heard(TimePoint now) {
   if (send_) send_->on_heard();
 }
 
+/// The accepting side keeps no state before it accepts, so it measures the round trip by the first packet that follows
+/// its answer (fault A9). A caller with nothing to say may take its time: only what is below the start value counts.
+void Connection::measure_first_reply(TimePoint now) {
+  if (!accepted_at_) return;
+  const Duration reply_time = now - *accepted_at_;
+  if (reply_time < kInitialRtt && !rtt_.measured()) rtt_.sample(reply_time);
+  accepted_at_.reset();
+}
+
 void Connection::handle_handshake(const wire::Handshake& handshake, TimePoint now) {
   if (state_ == State::connecting) {
     if (!fsm_) return;
@@ -248,6 +258,7 @@ void Connection::handle_control(const wire::ControlHeader& header, ByteView body
   }
   if (!is_up()) return;
   heard(now);
+  measure_first_reply(now);
 
   switch (header.type) {
     case wire::ControlType::keep_alive:
@@ -305,6 +316,7 @@ void Connection::handle_data(const wire::DataHeader& header, ByteView payload, T
   handle_implied_handshake(now);
   if (!is_up()) return;
   heard(now);
+  measure_first_reply(now);
   recv_->handle_data(header.seq, payload, now, arrival);
   if (recv_->has_readable()) raise(Event::Kind::readable);
 }

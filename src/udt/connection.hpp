@@ -99,6 +99,7 @@ class Connection {
   void begin_shutdown(TimePoint now);
   void check_drained(TimePoint now);
   void heard(TimePoint now);
+  void measure_first_reply(TimePoint now);
   void handle_handshake(const wire::Handshake& handshake, TimePoint now);
   void handle_implied_handshake(TimePoint now);
   void check_handshake(TimePoint now);
@@ -124,6 +125,7 @@ class Connection {
   std::optional<wire::Handshake> repeat_answer_;   ///< accepting side and connected rendezvous peers
   wire::SocketId requester_;                       ///< accepting side: the peer's ID, as in its request
   bool answer_due_ = false;
+  std::optional<TimePoint> accepted_at_;           ///< accepting side: until something follows our answer
 
   wire::SocketId peer_id_;
   std::uint32_t payload_size_ = 0;

@@ -141,7 +141,9 @@ void Endpoint::handle_unaddressed(const wire::ControlHeader& header, ByteView bo
     ++stats_.handshakes_malformed;
     return;
   }
-  if (handshake->request == wire::RequestType::conclusion) {
+  // A caller that missed our answers begins again with an induction request. It needs the answer, not a new cookie, and
+  // gets it although nobody may be listening any more (rule I-4, fault C11).
+  if (handshake->request == wire::RequestType::conclusion || handshake->request == wire::RequestType::induction) {
     for (const auto& connection : connections_) {
       if (connection->peer() == from && connection->accepted_from(*handshake)) {
         connection->handle_control(header, body, now);

@@ -32,7 +32,7 @@ class HoleList {
   /// Adds a hole behind all others. REQUIRES: not full.
   void append(PacketIndex first, PacketIndex end) { holes_.push_back({first, end, TimePoint{}, 0}); }
 
-  /// Packet `index` has arrived. REQUIRES: not full. Returns false if it was not missing.
+  /// Packet `index` has arrived. REQUIRES: not full, or `index` is front(). Returns false if it was not missing.
   bool remove(PacketIndex index) {
     auto* hole = std::upper_bound(holes_.begin(), holes_.end(), index,
                                   [](PacketIndex i, const Hole& h) { return i < h.end; });

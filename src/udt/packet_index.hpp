@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "udt/limits.hpp"
 #include "wire/seqno.hpp"
 
 namespace xfer::udt {
@@ -21,6 +22,11 @@ class SeqMapper {
   /// The index nearest to `near` that has this sequence number; negative: before the first packet.
   [[nodiscard]] PacketIndex to_index(wire::SeqNo seq, PacketIndex near) const {
     return near + wire::SeqNo::distance(to_seq(near), seq);
+  }
+  /// Where a packet stands among the packet pairs: they are the *sequence numbers* 16n and 16n+1 (rule I-19), so an
+  /// index is shifted by where the first number stands. Only its remainder and neighbourhood mean something.
+  [[nodiscard]] std::int64_t pair_position(PacketIndex index) const {
+    return index + isn_.value() % kPacketPairInterval;
   }
 
  private:

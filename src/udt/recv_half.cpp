@@ -23,7 +23,7 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   const PacketIndex index = mapper_.to_index(seq, buffer_.end());
   arrival_rate_.on_packet(arrival);
   if (index == buffer_.end())
-    capacity_.on_in_order(index, arrival);
+    capacity_.on_in_order(mapper_.pair_position(index), arrival);
   else
     capacity_.on_other();
 
@@ -39,7 +39,7 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
     arm_ack_timer(now + kSynInterval);
     return;
   }
-  if (holes_.full()) {  // one more might be needed; the packet will be sent again
+  if (holes_.full() && index != holes_.front()) {  // one more might be needed; the packet will be sent again
     ++stats_.packets_outside_window;
     return;
   }

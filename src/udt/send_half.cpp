@@ -83,6 +83,7 @@ void SendHalf::handle_nak(ByteView body, TimePoint now) {
   ++stats_.naks_received;
   wire::LossListReader ranges(body);
   PacketIndex lowest_new = packets_.end();
+  PacketIndex reported = 0;
   while (const auto range = ranges.next()) {
     const PacketIndex last = mapper_.to_index(range->last, packets_.begin());
     PacketIndex first = mapper_.to_index(range->first, packets_.begin());
@@ -91,6 +92,11 @@ void SendHalf::handle_nak(ByteView body, TimePoint now) {
       continue;
     }
     first = std::max(first, packets_.begin());
+    reported += std::max<PacketIndex>(last + 1 - first, 0);
+    if (reported > packets_.end() - packets_.begin()) {  // more than everything: overlapping ranges (compare D12)
+      ++stats_.control_implausible;
+      break;
+    }
     for (PacketIndex i = first; i <= last; ++i) {
       const auto& packet = packets_[i];
       // A repeat that crossed our retransmission on the way says nothing about it.
@@ -162,7 +168,8 @@ std::optional<SendHalf::Choice> SendHalf::choose() const {
 }
 
 bool SendHalf::second_of_pair(const Choice& choice) const {
-  return pair_open_ && !choice.retransmission && choice.index % kPacketPairInterval == 1;
+  return pair_open_ && !choice.retransmission &&
+         mapper_.pair_position(choice.index) % kPacketPairInterval == 1;
 }
 
 /// A packet that uses up the window is sent one byte short, at most once per SYN interval: a packet that is not full
@@ -185,15 +192,14 @@ std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t ma
     }
     if (!pacer_.ready(now) && !second_of_pair(*choice)) break;
 
-    if (asks_for_ack(*choice, now)) {
-      --choice->size;
-      last_asked_ = now;
-    }
+    const bool asks = asks_for_ack(*choice, now);
+    if (asks) --choice->size;
     const std::size_t bytes = wire::kHeaderSize + choice->size;
     if (count == 0)
       size = bytes;
     else if (bytes > size || (count + 1) * size > kMaxTrainBytes)
       break;
+    if (asks) last_asked_ = now;
     write_packet(*choice, now, out, count++);
     pacer_.on_sent(now, controller_->send_period());
     if (bytes < size) break;
@@ -202,7 +208,7 @@ std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t ma
 }
 
 void SendHalf::write_packet(const Choice& choice, TimePoint now, TrainBuffer& out, std::size_t at) {
-  pair_open_ = !choice.retransmission && choice.index % kPacketPairInterval == 0;
+  pair_open_ = !choice.retransmission && mapper_.pair_position(choice.index) % kPacketPairInterval == 0;
   if (choice.retransmission) {
     loss_list_.pop_front();
     ++stats_.packets_retransmitted;

@@ -75,55 +75,89 @@ struct InFlight {
   }
 };
 
-std::string describe_control(const wire::ControlHeader& header, ByteView body) {
-  using wire::ControlType;
-  switch (header.type) {
-    case ControlType::handshake: {
-      const auto hs = wire::decode_handshake(body);
-      if (!hs) return "handshake, malformed";
-      return "handshake request=" + std::to_string(static_cast<std::int32_t>(hs->request)) +
-             " version=" + std::to_string(hs->version) + " type=" + std::to_string(hs->socket_type) +
-             " isn=" + std::to_string(hs->isn) + " mss=" + std::to_string(hs->mss) +
-             " window=" + std::to_string(hs->flight_window) +
-             " id=" + std::to_string(hs->socket_id.value()) + " cookie=" + std::to_string(hs->cookie);
-    }
-    case ControlType::ack: {
-      const auto ack = wire::decode_ack(body);
-      if (!ack) return "ack, malformed";
-      std::string text = "ack " + std::to_string(header.info) + " next=" + std::to_string(ack->next.value());
-      if (ack->kind == wire::AckBody::Kind::light) return text + " light";
-      text += " rtt_us=" + std::to_string(ack->rtt_us) + "/" + std::to_string(ack->rtt_var_us) +
-              " window=" + std::to_string(ack->window);
-      if (ack->kind == wire::AckBody::Kind::full)
-        text += " rate=" + std::to_string(ack->arrival_rate) + " capacity=" + std::to_string(ack->capacity);
-      return text;
-    }
-    case ControlType::nak: {
-      std::string text = "nak";
-      wire::LossListReader reader(body);
-      while (const auto range = reader.next())
-        text += " " + std::to_string(range->first.value()) + "-" + std::to_string(range->last.value());
-      return text;
-    }
-    case ControlType::ack2:
-      return "ack2 " + std::to_string(header.info);
-    case ControlType::keep_alive:
-      return "keep-alive";
-    case ControlType::shutdown:
-      return "shutdown";
-    default:
-      return "control type " + std::to_string(static_cast<unsigned>(header.type));
+/// Appends ` name=value`.
+template <typename T>
+void put(std::string& text, const char* name, T value) {
+  text += ' ';
+  text += name;
+  text += '=';
+  text += std::to_string(value);
+}
+
+std::string describe_handshake(ByteView body) {
+  const auto hs = wire::decode_handshake(body);
+  if (!hs) return "handshake, malformed";
+  std::string text = "handshake";
+  put(text, "request", static_cast<std::int32_t>(hs->request));
+  put(text, "version", hs->version);
+  put(text, "type", hs->socket_type);
+  put(text, "isn", hs->isn);
+  put(text, "mss", hs->mss);
+  put(text, "window", hs->flight_window);
+  put(text, "id", hs->socket_id.value());
+  put(text, "cookie", hs->cookie);
+  return text;
+}
+
+std::string describe_ack(const wire::ControlHeader& header, ByteView body) {
+  const auto ack = wire::decode_ack(body);
+  if (!ack) return "ack, malformed";
+  std::string text = ack->kind == wire::AckBody::Kind::light ? "light ack" : "ack";
+  put(text, "number", header.info);
+  put(text, "next", ack->next.value());
+  if (ack->kind == wire::AckBody::Kind::light) return text;
+  put(text, "rtt_us", ack->rtt_us);
+  put(text, "rtt_var_us", ack->rtt_var_us);
+  put(text, "window", ack->window);
+  if (ack->kind == wire::AckBody::Kind::partial) return text;
+  put(text, "rate", ack->arrival_rate);
+  put(text, "capacity", ack->capacity);
+  return text;
+}
+
+std::string describe_nak(ByteView body) {
+  std::string text = "nak";
+  wire::LossListReader reader(body);
+  while (const auto range = reader.next()) {
+    put(text, "first", range->first.value());
+    put(text, "last", range->last.value());
   }
+  return text;
 }
 
 std::string describe(ByteView datagram) {
   const auto header = wire::decode_header(datagram);
   if (!header) return "short datagram";
   const ByteView body = datagram.subspan(wire::kHeaderSize);
-  if (const auto* data = std::get_if<wire::DataHeader>(&*header))
-    return "data " + std::to_string(data->seq.value()) + " bytes=" + std::to_string(body.size()) +
-           " message=" + std::to_string(data->message.value());
-  return describe_control(std::get<wire::ControlHeader>(*header), body);
+  std::string text;
+  if (const auto* data = std::get_if<wire::DataHeader>(&*header)) {
+    text = "data";
+    put(text, "seq", data->seq.value());
+    put(text, "bytes", body.size());
+    put(text, "message", data->message.value());
+    return text;
+  }
+  const auto& control = std::get<wire::ControlHeader>(*header);
+  switch (control.type) {
+    case wire::ControlType::handshake:
+      return describe_handshake(body);
+    case wire::ControlType::ack:
+      return describe_ack(control, body);
+    case wire::ControlType::nak:
+      return describe_nak(body);
+    case wire::ControlType::keep_alive:
+      return "keep-alive";
+    case wire::ControlType::shutdown:
+      return "shutdown";
+    case wire::ControlType::ack2:
+      text = "ack2";
+      put(text, "number", control.info);
+      return text;
+    default:
+      text = "control";
+      put(text, "type", static_cast<unsigned>(control.type));
+      return text;
+  }
 }
 
 }  // namespace
@@ -317,15 +351,19 @@ std::uint16_t ImpairProxy::port() const { return impl_->port(); }
 ImpairStats ImpairProxy::stop() { return impl_->finish(); }
 
 std::string to_string(const ImpairStats& stats) {
-  const auto direction = [](const char* name, const ImpairStats::Direction& seen) {
-    return std::string(name) + ": datagrams=" + std::to_string(seen.datagrams) +
-           " dropped=" + std::to_string(seen.dropped) +
-           " duplicated=" + std::to_string(seen.duplicated) +
-           " reordered=" + std::to_string(seen.reordered) +
-           " data=" + std::to_string(seen.data_packets) +
-           " repeated=" + std::to_string(seen.data_repeated);
+  std::string text;
+  const auto add = [&](const char* name, const ImpairStats::Direction& seen) {
+    text += name;
+    put(text, "datagrams", seen.datagrams);
+    put(text, "dropped", seen.dropped);
+    put(text, "duplicated", seen.duplicated);
+    put(text, "reordered", seen.reordered);
+    put(text, "data", seen.data_packets);
+    put(text, "repeated", seen.data_repeated);
   };
-  return direction("forward", stats.forward) + "; " + direction("back", stats.back);
+  add("forward:", stats.forward);
+  add("; back:", stats.back);
+  return text;
 }
 
 }  // namespace xfer::interop

@@ -41,6 +41,7 @@ class OurLink final : public Link {
       return false;
     }
     stream_ = std::move(*stream);
+    payload_size_ = stream_->payload_size();
     return true;
   }
 
@@ -76,7 +77,7 @@ class OurLink final : public Link {
 
   [[nodiscard]] std::string facts() const override {
     const auto stats = stream_->stats();
-    return "payload=" + std::to_string(stream_->payload_size()) +
+    return "payload=" + std::to_string(payload_size_) +
            " packets_sent=" + std::to_string(stats.packets_sent) +
            " retransmitted=" + std::to_string(stats.packets_retransmitted) +
            " probes=" + std::to_string(stats.probes_sent) +
@@ -123,6 +124,7 @@ class OurLink final : public Link {
   udt::ConnectionConfig config_;
   std::unique_ptr<net::Driver> driver_;
   std::shared_ptr<Stream> stream_;
+  std::uint32_t payload_size_ = 0;
   std::string error_;
 };
 

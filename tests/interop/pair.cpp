@@ -38,7 +38,7 @@ const char* name(Implementation implementation) {
 
 std::string PairResult::report() const {
   return interop::report("caller", caller) + interop::report("listener", listener) +
-         to_string(impairment);
+         to_string(impairment) + "\nelapsed: " + std::to_string(to_seconds(elapsed)) + " s";
 }
 
 PairResult run_pair(const PairOptions& options) {

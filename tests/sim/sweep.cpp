@@ -104,6 +104,7 @@ int main(int argc, char** argv) {
     options.verbose = true;
   }
   std::signal(SIGABRT, on_abort);
+  std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);
 
   const auto begin = std::chrono::steady_clock::now();
   Totals totals;

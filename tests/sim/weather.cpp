@@ -1,6 +1,7 @@
 #include "weather.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
 #include "endpoint_host.hpp"
@@ -130,7 +131,10 @@ Plan::Plan(std::uint64_t seed) : dice(seed * 0x9E3779B97F4A7C15U + 1) {
   const std::uint64_t bdp = path.rate / 8 * static_cast<std::uint64_t>(round_trip().count()) / 1'000'000'000;
   path.queue_limit = static_cast<std::size_t>(
       dice.octave(8 * 1500, std::max<std::uint64_t>(16 * 1500, 2 * bdp + 100'000)));
-  path.queue_limit = std::max<std::size_t>(path.queue_limit, 6 * std::max(caller.mss, listener.mss));
+  // A queue that cannot take the burst of a late sender is no calm.
+  const std::uint64_t burst = path.rate / 8 * static_cast<std::uint64_t>(to_us(udt::kMaxPacingCredit)) / 1'000'000;
+  path.queue_limit = std::max<std::size_t>({path.queue_limit, 6 * std::max(caller.mss, listener.mss),
+                                            static_cast<std::size_t>(burst + burst / 4)});
 
   app.ring = static_cast<std::size_t>(dice.octave(4 << 10, 2 << 20));
   app.flush_always = dice.one_in(2);
@@ -212,10 +216,35 @@ Duration Plan::ideal() const {
   return Duration(static_cast<std::int64_t>(seconds * 1e9)) + 3 * round_trip() + 50ms;
 }
 
+/// Writes the decisions of the cores between the packets.
+class LogSink final : public trace::Sink {
+ public:
+  explicit LogSink(std::FILE* file) : file_(file) {}
+  void record(TimePoint now, std::uint32_t socket_id, const trace::Event& event) override {
+    const OutsideScope outside;
+    const double at = to_seconds(now.time_since_epoch());
+    if (const auto* rate = std::get_if<trace::RateChanged>(&event))
+      std::fprintf(file_, "%12.6f socket %u: period %.3f us, cwnd %u\n", at, socket_id,
+                   to_seconds(rate->send_period) * 1e6, rate->cwnd);
+    if (const auto* timer = std::get_if<trace::TimerFired>(&event))
+      std::fprintf(file_, "%12.6f socket %u: %s\n", at, socket_id,
+                   timer->kind == trace::TimerFired::Kind::exp ? "EXP" : "probe");
+    if (const auto* state = std::get_if<trace::StateChanged>(&event))
+      std::fprintf(file_, "%12.6f socket %u: state %u to %u\n", at, socket_id, state->from, state->to);
+  }
+
+ private:
+  std::FILE* file_;
+};
+
 /// A run in the making: the network and what is connected in it.
 class Run {
  public:
-  Run(std::uint64_t seed, std::FILE* log) : plan_(seed), network_(seed) { network_.log_to(log); }
+  Run(std::uint64_t seed, std::FILE* log) : plan_(seed), network_(seed) {
+    if (log == nullptr) return;
+    network_.log_to(log);
+    sink_.emplace(log);
+  }
   WeatherResult go();
 
  private:
@@ -241,6 +270,7 @@ class Run {
   }
 
   Plan plan_;
+  std::optional<LogSink> sink_;
   Network network_;
   std::vector<EndpointHost*> hosts_;
   std::size_t expected_apps_ = 0;
@@ -253,6 +283,7 @@ void Run::build() {
     options.driver = plan_.driver;
     options.mss = mss;
     options.watch = !plan_.damaged;
+    options.sink = sink_ ? &*sink_ : nullptr;
     hosts_.push_back(&network_.add<EndpointHost>(options));
     return hosts_.back();
   };

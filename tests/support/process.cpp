@@ -67,7 +67,8 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
       ::_exit(126);
     }
   }
-  if (options.unprivileged && (::setgroups(0, nullptr) != 0 || ::setgid(65534) != 0 || ::setuid(65534) != 0))
+  if (options.unprivileged &&
+      (::setgroups(0, nullptr) != 0 || ::setgid(65534) != 0 || ::setuid(65534) != 0))
     ::_exit(126);
   ::execve(argv[0], argv, environment);
   ::_exit(127);
@@ -94,7 +95,8 @@ Process::Process(const std::vector<std::string>& command, const ProcessOptions& 
     files[0] = high(ends[0]);
     input_ = high(ends[1]);
   } else {
-    files[0] = high_file(options.standard_input.empty() ? "/dev/null" : options.standard_input, O_RDONLY);
+    files[0] =
+        high_file(options.standard_input.empty() ? "/dev/null" : options.standard_input, O_RDONLY);
   }
   if (!options.standard_output.empty()) {
     files[1] = high_file(options.standard_output, O_WRONLY | O_CREAT | O_TRUNC);
@@ -173,7 +175,8 @@ std::string Process::wait_for_output(const std::string& text, std::size_t from) 
 
 std::string Process::wait_for_error(const std::string& text) { return wait_for(text, 0, err_); }
 
-std::string Process::wait_for(const std::string& text, std::size_t from, const std::string& captured) {
+std::string Process::wait_for(const std::string& text, std::size_t from,
+                              const std::string& captured) {
   std::unique_lock lock(mutex_);
   std::string found;
   const auto look = [&] {
@@ -187,7 +190,8 @@ std::string Process::wait_for(const std::string& text, std::size_t from, const s
     return ended_;
   };
   if (!changed_.wait_for(lock, kLineLimit, look) || found.empty())
-    throw std::runtime_error("no line with '" + text + "' from: " + name_ + "\noutput: " + out_ + "\nerrors: " + err_);
+    throw std::runtime_error("no line with '" + text + "' from: " + name_ + "\noutput: " + out_ +
+                             "\nerrors: " + err_);
   return found;
 }
 

@@ -83,7 +83,7 @@ void UdtNative::on_loss(const Loss& loss) {
     decrease();
     average_naks_ = std::ceil(average_naks_ * 0.875 + nak_count_ * 0.125);
     nak_count_ = 1;
-    decrease_count_ = 1;
+    decrease_count_ = 0;
     last_decrease_newest_ = loss.newest_sent;
     decrease_random_ =
         std::max<std::uint32_t>(1, static_cast<std::uint32_t>(std::ceil(average_naks_ * random_.unit())));

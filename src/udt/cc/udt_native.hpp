@@ -42,7 +42,7 @@ class UdtNative final : public Controller {
 
   double average_naks_ = 0;          ///< per congestion period, smoothed
   std::uint32_t nak_count_ = 0;
-  std::uint32_t decrease_count_ = 0;
+  std::uint32_t decrease_count_ = 0;        ///< later NAKs of this congestion period
   std::uint32_t decrease_random_ = 1;
   std::int64_t last_decrease_newest_ = -1;  ///< newest packet sent when the rate was last lowered
 };

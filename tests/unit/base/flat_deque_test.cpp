@@ -9,78 +9,79 @@
 namespace xfer {
 namespace {
 
-bool same(const FlatDeque<int>& deque, const std::deque<int>& model) {
-  return std::equal(deque.begin(), deque.end(), model.begin(), model.end());
-}
-
-// Elements stay in order whichever end they are put at, and the bound is exact.
-TEST_CASE("A flat deque holds up to its limit in order", "[base]") {
-  FlatDeque<int> deque(3);
-  CHECK(deque.empty());
-  CHECK_FALSE(deque.full());
-  deque.push_back(2);
-  deque.push_back(3);
-  deque.insert(0, 1);
-  CHECK(deque.full());
-  CHECK(deque.size() == 3);
-  CHECK(deque.front() == 1);
-  CHECK(deque[1] == 2);
-  CHECK(deque.back() == 3);
-  deque.pop_front();
-  CHECK(deque.front() == 2);
-  CHECK_FALSE(deque.full());
-  deque.clear();
-  CHECK(deque.empty());
-  deque.push_back(9);
-  CHECK(deque.back() == 9);
-}
-
-// Random insertions and removals anywhere, against std::deque, for limits around the first size of
-// its memory.
-TEST_CASE("A flat deque behaves like std::deque", "[base]") {
-  for (const std::size_t limit : {std::size_t{1}, std::size_t{2}, std::size_t{15}, std::size_t{16},
-                                  std::size_t{17}, std::size_t{200}}) {
-    CAPTURE(limit);
-    SeededRandom random(limit);
-    FlatDeque<int> deque(limit);
-    std::deque<int> model;
-    for (int i = 0; i < 5000; ++i) {
-      const auto at = static_cast<std::size_t>(random.below(model.size() + 1));
-      if (!deque.full() && random.chance(0.55)) {
-        deque.insert(at, i);
-        model.insert(model.begin() + static_cast<std::ptrdiff_t>(at), i);
-      } else if (!model.empty() && random.chance(0.5)) {
-        deque.pop_front();
-        model.pop_front();
-      } else {
-        const std::size_t count =
-            static_cast<std::size_t>(random.below(std::min<std::size_t>(4, model.size() - at + 1)));
-        deque.erase(at, count);
-        const auto first = model.begin() + static_cast<std::ptrdiff_t>(at);
-        model.erase(first, first + static_cast<std::ptrdiff_t>(count));
+// Insertions and removals at every place of sequences around the first growths keep order.
+TEST_CASE("A flat deque keeps order at every place", "[base]") {
+  for (const std::size_t size : {0U, 1U, 2U, 15U, 16U, 17U, 31U, 32U, 33U}) {
+    for (std::size_t at = 0; at <= size; ++at) {
+      CAPTURE(size, at);
+      FlatDeque<int> values(64);
+      std::deque<int> model;
+      for (std::size_t i = 0; i < size; ++i) {
+        values.push_back(static_cast<int>(i));
+        model.push_back(static_cast<int>(i));
       }
-      REQUIRE(deque.size() == model.size());
-      REQUIRE(deque.full() == (model.size() >= limit));
-      REQUIRE(same(deque, model));
+      values.insert(at, 99);
+      model.insert(model.begin() + static_cast<std::ptrdiff_t>(at), 99);
+      REQUIRE(std::equal(values.begin(), values.end(), model.begin(), model.end()));
+      CHECK(values.front() == model.front());
+      CHECK(values.back() == model.back());
+      for (std::size_t count = 0; at + count <= size + 1 && count < 4; ++count) {
+        FlatDeque<int> copy = values;
+        std::deque<int> smaller = model;
+        copy.erase(at, count);
+        const auto first = smaller.begin() + static_cast<std::ptrdiff_t>(at);
+        smaller.erase(first, first + static_cast<std::ptrdiff_t>(count));
+        REQUIRE(std::equal(copy.begin(), copy.end(), smaller.begin(), smaller.end()));
+      }
     }
   }
 }
 
-// A queue in steady state, pushed at one end and popped at the other for ever, stays in the memory
-// it has: the elements move back to its middle instead of wandering off its end.
-TEST_CASE("A flat deque used as a queue does not grow", "[base]") {
-  FlatDeque<int> deque(1000);
-  for (int i = 0; i < 8; ++i) deque.push_back(i);
-  const int* lowest = deque.begin();
-  const int* highest = deque.end();
-  for (int i = 8; i < 10'000; ++i) {
-    deque.push_back(i);
-    deque.pop_front();
-    REQUIRE(deque.front() == i - 7);
-    lowest = std::min(lowest, static_cast<const int*>(deque.begin()));
-    highest = std::max(highest, static_cast<const int*>(deque.end()));
+// The ceiling holds, and a queue that only passes through keeps within its memory for ever.
+TEST_CASE("A flat deque is full at its limit", "[base]") {
+  for (const std::size_t limit : {1U, 16U, 17U, 100U}) {
+    FlatDeque<int> values(limit);
+    for (std::size_t i = 0; i < limit; ++i) {
+      CHECK_FALSE(values.full());
+      values.push_back(static_cast<int>(i));
+    }
+    CHECK(values.full());
+    values.pop_front();
+    CHECK_FALSE(values.full());
+    values.clear();
+    CHECK(values.empty());
+    CHECK(values.size() == 0);
+    values.insert(0, 5);
+    CHECK(values.front() == 5);
   }
-  CHECK(highest - lowest <= 32);
+}
+
+// Thousands of random changes against std::deque.
+TEST_CASE("A flat deque agrees with std::deque", "[base]") {
+  SeededRandom random(11);
+  FlatDeque<int> values(200);
+  std::deque<int> model;
+  for (int step = 0; step < 30'000; ++step) {
+    const bool growing = (step / 1000) % 2 == 0;
+    if (!values.full() && random.chance(growing ? 0.7 : 0.3)) {
+      const std::size_t at = random.below(3) == 0 ? random.below(model.size() + 1)
+                             : random.chance(0.5) ? 0
+                                                  : model.size();
+      values.insert(at, step);
+      model.insert(model.begin() + static_cast<std::ptrdiff_t>(at), step);
+    } else if (!model.empty()) {
+      const std::size_t at = random.below(model.size());
+      values.erase(at);
+      model.erase(model.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    REQUIRE(values.size() == model.size());
+    if (step % 16 == 0) REQUIRE(std::equal(values.begin(), values.end(), model.begin(), model.end()));
+    if (!model.empty()) {
+      const std::size_t i = random.below(model.size());
+      REQUIRE(values[i] == model[i]);
+      REQUIRE(std::as_const(values)[i] == model[i]);
+    }
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -120,6 +121,21 @@ TEST_CASE("the socket buffer hint is given once") {
   CHECK(out.text().find("hint:") != std::string::npos);
   reporter.on_summary(sample_summary());
   CHECK(out.text().find("hint:") == std::string::npos);
+}
+
+// Pins that a tree full of links does not flood the terminal, unless everything is asked for.
+TEST_CASE("warnings are limited") {
+  for (const bool verbose : {false, true}) {
+    Capture out;
+    Capture err;
+    TextReporter reporter({out.console(), err.console()}, {.verbose = verbose}, 0);
+    for (std::size_t i = 0; i < 2 * kMaxWarnings; ++i)
+      reporter.on_warning(1, "x: symbolic link, skipped");
+    const std::string text = err.text();
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    CHECK(lines == (verbose ? 2 * kMaxWarnings : kMaxWarnings + 1));
+    CHECK((text.find("--verbose shows them all") == std::string::npos) == verbose);
+  }
 }
 
 // Pins --verbose: a line for each entry, with the name escaped.
