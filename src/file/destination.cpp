@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace xfer::file {
 namespace {
@@ -194,6 +196,10 @@ Result<bool> Destination::leave(const RelativePath& path, const Directory& direc
     }
   }
   if (directory.final_mode) {
+    // Its owner may not be able to open it again later.
+    if (durable_) {
+      if (const auto done = fs_->sync(self->get()); !done) return at_destination(done.error());
+    }
     const auto now = fs_->info(self->get());
     if (!now) return at_destination(now.error());
     // Group and others have what the umask left them; only the owner's bits were added.
@@ -203,29 +209,28 @@ Result<bool> Destination::leave(const RelativePath& path, const Directory& direc
       kept = false;
     }
   }
-  if (durable_) {
-    if (const auto done = fs_->sync(self->get()); !done) return at_destination(done.error());
-    if (changed_ == path.text()) changed_.reset();
-  }
+  XFER_TRY(changed(path.text()));
   return kept;
 }
 
 Result<void> Destination::changed(std::string_view directory) {
-  if (!durable_ || changed_ == directory) return {};
-  XFER_TRY(sync());
-  changed_ = std::string(directory);
+  if (!durable_ || std::find(changed_.begin(), changed_.end(), directory) != changed_.end())
+    return {};
+  if (changed_.size() == kMaxChanged) XFER_TRY(sync());
+  changed_.emplace_back(directory);
   return {};
 }
 
 Result<void> Destination::sync() {
-  if (!changed_) return {};
-  const std::string path = changed_->empty() ? "." : *changed_;
-  changed_.reset();
-  auto directory = fs_->open_directory(root_.get(), path.c_str(), Links::beneath);
-  // A directory that was made unreadable, moved or removed meanwhile has nothing of ours left to
-  // keep.
-  if (!directory) return {};
-  if (const auto done = fs_->sync(directory->get()); !done) return at_destination(done.error());
+  // One after the other costs little: the first brings the journal of the file system up to date.
+  for (const std::string& path : std::exchange(changed_, {})) {
+    auto directory =
+        fs_->open_directory(root_.get(), path.empty() ? "." : path.c_str(), Links::beneath);
+    // A directory that was made unreadable, moved or removed meanwhile has nothing of ours left to
+    // keep.
+    if (!directory) continue;
+    if (const auto done = fs_->sync(directory->get()); !done) return at_destination(done.error());
+  }
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "file/file_system.hpp"
 #include "file/path_guard.hpp"
@@ -35,6 +36,8 @@ class OutputFile {
   Result<void> write(std::span<const ByteView> pieces);
   /// Sets the time of last change. False: the file system cannot keep it.
   Result<bool> set_mtime(std::int64_t mtime_ns);
+  /// Starts to write the content to the disk, so that sync() has less to wait for.
+  void start_sync() { fs_->start_sync(file_.get()); }
   /// Forces the content to the disk. May be called from another thread while this one waits for it.
   Result<void> sync();
   /// Closes the file and gives it its name; `sync_directory`: also forces the name to the disk.
@@ -88,7 +91,8 @@ class Destination {
   /// The directory is complete: sets final mode and time. False: the file system cannot keep them.
   Result<bool> leave(const RelativePath& path, const Directory& directory,
                      std::optional<std::int64_t> mtime_ns);
-  /// Forces directory changes to the disk that are not there yet: those of one directory at most.
+  /// Forces directory changes to the disk that are not there yet; kMaxChanged directories at most.
+  /// May be called from another thread while this one waits for it.
   Result<void> sync();
   /// Whether changed directories are synced while going on (the default) or never.
   void set_durable(bool durable) { durable_ = durable; }
@@ -101,8 +105,11 @@ class Destination {
   FileSystem* fs_;
   Fd root_;
   bool durable_ = true;
-  std::optional<std::string> changed_;  ///< directory with changes not forced to the disk yet
+  std::vector<std::string> changed_;  ///< directories with changes not forced to the disk yet
 };
+
+/// A changed directory beyond so many makes those before it be synced first.
+inline constexpr std::size_t kMaxChanged = 64;
 
 /// A file at a path that the user typed; links are followed. A device or pipe that exists is
 /// written in place.

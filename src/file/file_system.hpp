@@ -97,6 +97,9 @@ class FileSystem {
   virtual Result<void> set_mode(int fd, std::uint32_t mode) = 0;
   virtual Result<void> set_mtime(int fd, std::int64_t mtime_ns) = 0;
   virtual Result<void> sync(int fd) = 0;
+  /// Starts writing back what is in memory, so that a later sync() has less to wait for. A hint: it
+  /// cannot fail.
+  virtual void start_sync(int fd) = 0;
   /// Closes and reports what a delayed write ran into (NFS).
   virtual Result<void> close(Fd fd) = 0;
   /// Replaces `to` if it exists.
@@ -111,5 +114,7 @@ inline constexpr std::size_t kMaxPieces = 256;
 
 /// The operating system's.
 FileSystem& posix_file_system();
+/// The same as on a kernel before 5.6.
+FileSystem& posix_file_system_without_openat2();
 
 }  // namespace xfer::file

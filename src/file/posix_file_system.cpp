@@ -53,6 +53,17 @@ int retry_open(int directory, const char* path, int flags, mode_t mode = 0) {
   return fd;
 }
 
+/// Opens one component without following it; a link is ELOOP also where a directory is asked for.
+int open_component(int directory, const std::string& name, int flags) {
+  const int fd = retry_open(directory, name.c_str(), flags | O_NOFOLLOW);
+  if (fd >= 0 || errno != ENOTDIR) return fd;
+  struct stat st {};
+  const bool link =
+      ::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+  errno = link ? ELOOP : ENOTDIR;
+  return -1;
+}
+
 /// Opens beneath a directory component by component; for kernels before 5.6 or sandboxes without
 /// openat2.
 int walk_beneath(int directory, std::string_view path, int flags) {
@@ -65,44 +76,24 @@ int walk_beneath(int directory, std::string_view path, int flags) {
       return -1;
     }
     const int base = current.valid() ? current.get() : directory;
-    if (slash == std::string_view::npos) return retry_open(base, name.c_str(), flags | O_NOFOLLOW);
-    Fd next(retry_open(base, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW));
+    if (slash == std::string_view::npos) return open_component(base, name, flags);
+    Fd next(open_component(base, name, O_PATH | O_DIRECTORY));
     if (!next.valid()) return -1;
     current = std::move(next);
     path.remove_prefix(slash + 1);
   }
 }
 
-int open_beneath(int directory, const char* path, int flags) {
-  static std::atomic<bool> missing{false};
-  if (!missing.load(std::memory_order_relaxed)) {
-    open_how how{};
-    how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-    while (true) {
-      const long fd = ::syscall(SYS_openat2, directory, path, &how, sizeof(how));
-      if (fd >= 0) return static_cast<int>(fd);
-      // EAGAIN: a rename elsewhere made the kernel's check inconclusive.
-      if (errno == EINTR || errno == EAGAIN) continue;
-      if (errno != ENOSYS && errno != EPERM) return -1;
-      break;
-    }
-    if (errno == ENOSYS) missing.store(true, std::memory_order_relaxed);
+/// -1 with ENOSYS or EPERM where the kernel or a sandbox does not know the call.
+int openat2_beneath(int directory, const char* path, int flags) {
+  open_how how{};
+  how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  while (true) {
+    const long fd = ::syscall(SYS_openat2, directory, path, &how, sizeof(how));
+    // EAGAIN: a rename elsewhere made the kernel's check inconclusive.
+    if (fd >= 0 || (errno != EINTR && errno != EAGAIN)) return static_cast<int>(fd);
   }
-  return walk_beneath(directory, path, flags);
-}
-
-int open_with(int directory, const char* path, int flags, Links links) {
-  switch (links) {
-    case Links::follow:
-      return retry_open(directory, path, flags);
-    case Links::not_last:
-      return retry_open(directory, path, flags | O_NOFOLLOW);
-    case Links::beneath:
-      return open_beneath(directory, path, flags | O_NOFOLLOW);
-  }
-  errno = EINVAL;
-  return -1;
 }
 
 struct CloseDir {
@@ -111,15 +102,17 @@ struct CloseDir {
 
 class PosixFileSystem final : public FileSystem {
  public:
+  explicit PosixFileSystem(bool use_openat2) : openat2_missing_(!use_openat2) {}
+
   Result<Fd> open_read(int directory, const char* path, Links links) override {
     // Non-blocking: opening a FIFO would wait for a writer. Regular files do not care.
-    Fd fd(open_with(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, links));
+    Fd fd(open(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, links));
     if (!fd.valid()) return system_error("open");
     return fd;
   }
 
   Result<Fd> open_directory(int directory, const char* path, Links links) override {
-    Fd fd(open_with(directory, path, O_RDONLY | O_DIRECTORY, links));
+    Fd fd(open(directory, path, O_RDONLY | O_DIRECTORY, links));
     if (!fd.valid()) return system_error("open directory");
     return fd;
   }
@@ -239,6 +232,10 @@ class PosixFileSystem final : public FileSystem {
     return {};
   }
 
+  void start_sync(int fd) override {
+    static_cast<void>(::sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE));
+  }
+
   Result<void> close(Fd fd) override {
     // Linux always lets go of the descriptor, EINTR included.
     if (::close(fd.release()) != 0 && errno != EINTR) return system_error("close");
@@ -264,6 +261,26 @@ class PosixFileSystem final : public FileSystem {
     if (::chmod(path.data(), mode) != 0) return system_error("set mode");
     return {};
   }
+
+ private:
+  int open(int directory, const char* path, int flags, Links links) {
+    switch (links) {
+      case Links::follow:
+        return retry_open(directory, path, flags);
+      case Links::not_last:
+        return retry_open(directory, path, flags | O_NOFOLLOW);
+      case Links::beneath:
+        break;
+    }
+    if (!openat2_missing_.load(std::memory_order_relaxed)) {
+      const int fd = openat2_beneath(directory, path, flags);
+      if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return fd;
+      if (errno == ENOSYS) openat2_missing_.store(true, std::memory_order_relaxed);
+    }
+    return walk_beneath(directory, path, flags);
+  }
+
+  std::atomic<bool> openat2_missing_;
 };
 
 }  // namespace
@@ -274,7 +291,12 @@ void Fd::reset() {
 }
 
 FileSystem& posix_file_system() {
-  static PosixFileSystem instance;
+  static PosixFileSystem instance(true);
+  return instance;
+}
+
+FileSystem& posix_file_system_without_openat2() {
+  static PosixFileSystem instance(false);
   return instance;
 }
 

@@ -20,7 +20,7 @@ struct Channel {
 
   // Written by the worker. It tells the network thread by DriverCore::wake().
 
-  enum Request : unsigned { kFinish = 1, kAbort = 2, kLetGo = 4 };
+  enum Request : unsigned { kFinish = 1, kAbort = 2, kLetGo = 4, kVanish = 8 };
 
   SocketAddress peer;          ///< fixed
   SpscByteRing ring;           ///< the stream out

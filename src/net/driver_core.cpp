@@ -26,12 +26,17 @@ constexpr Duration kAnnounceSpacing = 500us;
 constexpr std::uint64_t kAnnounceBytes = 256U << 10U;
 
 /// A turn that receives so many datagrams is part of a burst, which lasts until no turn was for
-/// this long. During a burst the loop naps between turns instead of waiting for the socket, then
+/// this long. During a burst the loop sleeps between turns without waiting for the socket, then
 /// takes what has come with one call: waking up for each handful of datagrams costs more than
 /// handling it. Single datagrams outside of a burst are answered at once.
 constexpr std::size_t kBurst = 4;
 constexpr Duration kBurstMemory = 2ms;
+
 constexpr Duration kBurstNap = 100us;
+
+/// Deadlines closer than this are met this late instead: a paced sender then sends a few packets
+/// each time it wakes up, at the same rate, for the pacer's credit makes up for the delay.
+constexpr Duration kShortestSleep = 200us;
 
 /// After ENOBUFS: nothing tells when the device queue has room again.
 constexpr Duration kNoBuffersPause = 1ms;
@@ -193,7 +198,12 @@ void DriverCore::take_inputs(Entry& entry, TimePoint now) {
   const bool abandoned = (requests & Channel::kLetGo) != 0 && !finishing;
   entry.requests = requests;
   if (entry.ended) return;
-  if ((requests & Channel::kAbort) != 0 || abandoned) {
+  if ((requests & Channel::kVanish) != 0) {
+    const Error reason{ErrorCode::interrupted, 0, "left without a word"};
+    entry.ended = true;
+    publish_stats(entry);
+    channel.die(&reason);
+  } else if ((requests & Channel::kAbort) != 0 || abandoned) {
     connection.abort(now);
   } else if ((added & Channel::kFinish) != 0) {
     connection.close(now);
@@ -367,16 +377,16 @@ void DriverCore::remove_finished() {
 
 void DriverCore::sleep(TimePoint now) {
   look_at_socket_ = true;
-  const auto deadline = next_deadline(now);
+  auto deadline = next_deadline(now);
   if (deadline && *deadline <= now) return;
+  if (deadline) deadline = std::max(*deadline, now + kShortestSleep);
 
   const bool long_sleep = !deadline || *deadline - now >= kStatsInterval;
   if (long_sleep || now - stats_published_ >= kStatsInterval) publish_all_stats(now);
 
   if (received_ >= kBurst) burst_until_ = now + kBurstMemory;
   if (received_ > 0 && now < burst_until_) {
-    const TimePoint end = now + kBurstNap;
-    Poller::nap(deadline ? std::min(*deadline, end) : end);
+    Poller::nap(now + kBurstNap);
     return;
   }
   wakeup_.prepare();

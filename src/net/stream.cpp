@@ -145,6 +145,11 @@ void Stream::abort() {
   core_->wake();
 }
 
+void Stream::vanish() {
+  channel_->requests.fetch_or(Channel::kVanish, std::memory_order_acq_rel);
+  core_->wake();
+}
+
 void Stream::cancel() {
   channel_->cancelled.store(true, std::memory_order_release);
   channel_->parker.notify(Channel::kAllNews);

@@ -31,6 +31,10 @@ constexpr std::size_t kReceiverRing = 1U << 20U;
 
 Error usage(const char* what) { return {ErrorCode::usage, 0, what}; }
 
+file::FileSystem& file_system(file::FileSystem* given) {
+  return given != nullptr ? *given : file::posix_file_system();
+}
+
 /// Ends a job that never got a connection.
 Error fail_job(Observer& observer, const std::string& subject, const Error& error,
                const std::string& detail = {}) {
@@ -164,8 +168,8 @@ Result<Summary> conclude(Job& job, net::Driver& driver, net::Stream& stream,
   } else {
     error = report.verdict();
   }
-  Summary summary = report.finish(error, job.detail(), stream.stats(),
-                                  driver.stats().socket, job.progress());
+  Summary summary =
+      report.finish(error, job.detail(), stream.stats(), driver.stats().socket, job.progress());
   if (error) return *error;
   return summary;
 }
@@ -182,7 +186,7 @@ Result<file::OutputFile> open_raw_target(const RecvOptions& options, file::FileS
 Result<Summary> receive_session(const RecvOptions& options, SessionId id, net::Driver& driver,
                                 net::Stream& stream, Observer& observer,
                                 const CancelToken& cancel) {
-  file::FileSystem& fs = file::posix_file_system();
+  file::FileSystem& fs = file_system(options.file_system);
   observer.on_connected(id, stream.peer());
   SessionReport report(observer, id, Summary::Role::receiver, options.raw, stream.peer());
   if (options.raw) {
@@ -202,8 +206,7 @@ Result<Summary> receive_session(const RecvOptions& options, SessionId id, net::D
     stream.abort();
     const std::string detail =
         file::printable(options.directory) + ": " + file::cause(destination.error());
-    report.finish(destination.error(), detail, stream.stats(), driver.stats().socket,
-                  {});
+    report.finish(destination.error(), detail, stream.stats(), driver.stats().socket, {});
     return destination.error();
   }
   RecvJob job(options, std::move(*destination), stream, cancel, report);
@@ -216,10 +219,8 @@ Result<Summary> receive_once(const RecvOptions& options, net::Driver& driver, Ob
     auto stream = driver.accept(kReapInterval);
     if (cancel.stop_requested())
       return fail_job(observer, {}, Error{ErrorCode::interrupted, 0, nullptr});
-    if (stream) {
-      driver.stop_listening();
-      return receive_session(options, 1, driver, **stream, observer, cancel);
-    }
+    // There is room for one connection only: further senders are rejected.
+    if (stream) return receive_session(options, 1, driver, **stream, observer, cancel);
     if (stream.error().code != ErrorCode::would_block)
       return fail_job(observer, net::to_string(driver.local_address()), stream.error());
   }
@@ -291,7 +292,7 @@ Result<Summary> run_send(const SendOptions& options, Observer& observer,
   net::Driver& driver = *connected->driver;
   net::Stream& stream = *connected->stream;
   observer.on_connected(1, stream.peer());
-  file::FileSystem& fs = file::posix_file_system();
+  file::FileSystem& fs = file_system(options.file_system);
   SessionReport report(observer, 1, Summary::Role::sender, options.raw, stream.peer());
   if (options.raw) {
     RawSendJob job(options, fs, stream, cancel, report);
@@ -306,7 +307,8 @@ Result<Summary> run_recv(const RecvOptions& options, Observer& observer,
   if (const auto valid = validate(options); !valid) return fail_job(observer, {}, valid.error());
   const NoSigpipe no_sigpipe;
   if (!options.raw) {
-    const auto destination = file::Destination::open(file::posix_file_system(), options.directory);
+    const auto destination =
+        file::Destination::open(file_system(options.file_system), options.directory);
     if (!destination)
       return fail_job(observer, file::printable(options.directory), destination.error());
   }

@@ -10,6 +10,10 @@
 #include "transfer/report.hpp"
 #include "udt/config.hpp"
 
+namespace xfer::file {
+class FileSystem;
+}
+
 namespace xfer::transfer {
 
 /// Asks a job to end early: `source.request_stop()` from any thread (not from a signal handler;
@@ -42,6 +46,8 @@ struct SendOptions {
   /// The job fails with ErrorCode::stalled when the peer takes nothing for this long. At least 1 s.
   /// Waiting for standard input does not count.
   Duration timeout = 30s;
+  /// For tests; nullptr: the system's. Must outlive the job and be thread-safe.
+  file::FileSystem* file_system = nullptr;
 };
 
 struct RecvOptions {
@@ -65,6 +71,8 @@ struct RecvOptions {
   /// A session fails with ErrorCode::stalled when nothing arrives for this long. At least 1 s. A
   /// sender that waits for its standard input says so and does not count as stalled.
   Duration timeout = 30s;
+  /// For tests; nullptr: the system's. Must outlive the job and be thread-safe.
+  file::FileSystem* file_system = nullptr;
 };
 
 /// Connects, sends everything, waits for the receiver's verdict on each entry. Blocks until done.

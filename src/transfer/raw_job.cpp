@@ -21,9 +21,9 @@ constexpr std::size_t kWriteSize = 1U << 20U;
 Result<void> RawSendJob::run() {
   auto done = transfer();
   if (!done) {
-    // What is written so far must not look like the whole: the connection ends without an orderly
-    // drain.
-    stream_.abort();
+    // What was sent must not look like the whole, and in this mode the end of the connection says
+    // so.
+    stream_.vanish();
     static_cast<void>(stream_.wait_closed(kCloseTimeout).has_value());
     return done;
   }

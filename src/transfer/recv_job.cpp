@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <utility>
 
 #include "file/printable.hpp"
 #include "transfer/goodbye.hpp"
@@ -11,6 +12,10 @@ namespace {
 
 /// Bytes written with one call, unless the sender pauses earlier.
 constexpr std::size_t kWriteSize = 1U << 20U;
+
+/// Most complete entries, and bytes in them, that wait to be settled together.
+constexpr std::size_t kMaxUnsettled = 64;
+constexpr std::uint64_t kMaxUnsettledBytes = 16U << 20U;
 
 /// What a failed source looks like to the receiver.
 Error error_of(session::EndStatus status) {
@@ -47,6 +52,8 @@ Result<void> RecvJob::run() {
   piece_count_ = 0;
   file_.reset();
   if (!done) {
+    // What is complete is kept, even if the sender does not hear of it.
+    static_cast<void>(settle().has_value());
     say_goodbye(done.error());
     return done;
   }
@@ -86,6 +93,8 @@ Result<void> RecvJob::transfer() {
     stream_.flush();
     const auto ready = link_.wait(net::Stream::kReadable);
     if (!ready) return ready.error();
+    // The sender pauses (a pipe, a slow disk): no reason to keep it waiting for names.
+    if (*ready == 0) XFER_TRY(settle());
     report_progress();
   }
   return {};
@@ -127,6 +136,12 @@ Result<void> RecvJob::on_entry(const session::Entry& entry) {
   }
   const std::string name(entry.path);
   if (entry.kind == session::EntryKind::directory) {
+    // A directory that comes again is left before it is entered.
+    const bool again = std::any_of(unsettled_.begin(), unsettled_.end(), [&](const auto& waiting) {
+      const auto* directory = std::get_if<OpenDirectory>(&waiting);
+      return directory != nullptr && directory->name == name;
+    });
+    if (again) XFER_TRY(settle());
     OpenDirectory open{entry.id, name, *path, entry.mtime_ns, false, {}};
     if (const auto entered = destination_.enter(*path, entry.mode)) {
       open.directory = *entered;
@@ -174,47 +189,92 @@ Result<void> RecvJob::on_file_end(const session::End& end) {
     failure = error_of(end.status);
   } else if (hash_.digest() != end.hash) {
     failure = Error{ErrorCode::integrity, 0, nullptr};
-  } else if (const auto stored = store(open); !stored) {
-    failure = stored.error();
+  } else if (open.mtime_ns) {
+    if (const auto kept = open.file->set_mtime(*open.mtime_ns); !kept) {
+      failure = kept.error();
+    } else if (!*kept) {
+      warn_about_attributes();
+    }
   }
-  if (!failure) return succeed(end.id, EntryResult::Kind::file, open.name, open.received);
-  open.file->discard();
-  return fail(end.id, EntryResult::Kind::file, open.name, *failure);
-}
-
-/// Everything between the last byte and the final name.
-Result<void> RecvJob::store(OpenFile& open) {
-  if (open.mtime_ns) {
-    const auto kept = open.file->set_mtime(*open.mtime_ns);
-    if (!kept) return kept.error();
-    if (!*kept) warn_about_attributes();
+  if (failure) {
+    open.file->discard();
+    return fail(end.id, EntryResult::Kind::file, open.name, *failure);
   }
-  if (options_.durability == Durability::synced) XFER_TRY(sync(*open.file));
-  return destination_.publish(*open.file, open.path);
-}
-
-/// A disk may take longer than the time limit: the sender is told that we live.
-Result<void> RecvJob::sync(file::OutputFile& file) {
-  auto synced = std::async(std::launch::async, [&file] { return file.sync(); });
-  while (synced.wait_for(kAliveInterval) == std::future_status::timeout) {
-    if (mid_frame_ || stream_.write_space().size() < session::kFrameHeaderSize) continue;
-    if (put_frame(session::Alive{})) stream_.flush();
-  }
-  link_.progress();
-  return synced.get();
+  if (options_.durability == Durability::synced) open.file->start_sync();
+  return settle_later(std::move(open));
 }
 
 Result<void> RecvJob::on_directory_end() {
   OpenDirectory open = std::move(directories_.back());
   directories_.pop_back();
   if (open.judged) return {};
-  const auto kept = destination_.leave(open.path, open.directory, open.mtime_ns);
-  if (!kept) return fail(open.id, EntryResult::Kind::directory, open.name, kept.error());
-  if (!*kept) warn_about_attributes();
-  return succeed(open.id, EntryResult::Kind::directory, open.name, 0);
+  return settle_later(std::move(open));
+}
+
+Result<void> RecvJob::settle_later(std::variant<OpenFile, OpenDirectory> entry) {
+  if (const auto* file = std::get_if<OpenFile>(&entry)) unsettled_bytes_ += file->received;
+  unsettled_.push_back(std::move(entry));
+  const bool wait = options_.durability == Durability::synced &&
+                    unsettled_.size() < kMaxUnsettled && unsettled_bytes_ < kMaxUnsettledBytes;
+  return wait ? Result<void>() : settle();
+}
+
+/// Forces complete entries to the disk, gives them their names, and tells the sender. All of them,
+/// whatever happens to one; the first failure that ends the session is returned.
+Result<void> RecvJob::settle() {
+  auto entries = std::exchange(unsettled_, {});
+  unsettled_bytes_ = 0;
+  if (entries.empty()) return {};
+  const bool durable = options_.durability == Durability::synced;
+  std::vector<Result<void>> results(entries.size());
+  if (durable) {
+    XFER_TRY(while_alive([&] {
+      for (std::size_t i = 0; i < entries.size(); ++i)
+        if (auto* open = std::get_if<OpenFile>(&entries[i])) results[i] = open->file->sync();
+      return Result<void>();
+    }));
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!results[i]) continue;
+    if (auto* open = std::get_if<OpenFile>(&entries[i])) {
+      results[i] = destination_.publish(*open->file, open->path);
+    } else {
+      const auto& directory = std::get<OpenDirectory>(entries[i]);
+      const auto kept = destination_.leave(directory.path, directory.directory, directory.mtime_ns);
+      if (!kept) {
+        results[i] = kept.error();
+      } else if (!*kept) {
+        warn_about_attributes();
+      }
+    }
+  }
+  auto ended = durable ? while_alive([&] { return destination_.sync(); }) : Result<void>();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    auto* open = std::get_if<OpenFile>(&entries[i]);
+    const auto kind = open != nullptr ? EntryResult::Kind::file : EntryResult::Kind::directory;
+    const auto& name = open != nullptr ? open->name : std::get<OpenDirectory>(entries[i]).name;
+    const auto id = open != nullptr ? open->id : std::get<OpenDirectory>(entries[i]).id;
+    const auto told = results[i] ? succeed(id, kind, name, open != nullptr ? open->received : 0)
+                                 : fail(id, kind, name, results[i].error());
+    if (ended && !told) ended = told;
+  }
+  return ended;
+}
+
+/// Runs `work` aside: a disk may take longer than the time limit, so the sender is told that we
+/// live.
+Result<void> RecvJob::while_alive(const std::function<Result<void>()>& work) {
+  auto done = std::async(std::launch::async, work);
+  while (done.wait_for(kAliveInterval) == std::future_status::timeout) {
+    if (mid_frame_ || stream_.write_space().size() < session::kFrameHeaderSize) continue;
+    if (put_frame(session::Alive{})) stream_.flush();
+  }
+  link_.progress();
+  return done.get();
 }
 
 Result<void> RecvJob::on_done(const session::Done& done) {
+  XFER_TRY(settle());
   XFER_ASSERT(session_.all_judged());
   if (const auto synced = destination_.sync(); !synced) return synced.error();
   if (done.failed > 0) report_.failed_at_peer(done.failed);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "crypto/hash.hpp"
@@ -64,8 +66,9 @@ class RecvJob {
 
   Result<void> write_gathered();
   void give_back();
-  Result<void> store(OpenFile& open);
-  Result<void> sync(file::OutputFile& file);
+  Result<void> settle_later(std::variant<OpenFile, OpenDirectory> entry);
+  Result<void> settle();
+  Result<void> while_alive(const std::function<Result<void>()>& work);
 
   Result<void> fail(std::uint32_t id, EntryResult::Kind kind, const std::string& name,
                     const Error& error);
@@ -88,6 +91,11 @@ class RecvJob {
 
   std::optional<OpenFile> file_;
   std::vector<OpenDirectory> directories_;  ///< innermost last
+
+  /// Complete entries that wait to be forced to the disk and named together, in order. One by one,
+  /// each would wait for the disk.
+  std::vector<std::variant<OpenFile, OpenDirectory>> unsettled_;
+  std::uint64_t unsettled_bytes_ = 0;
 
   std::array<ByteView, file::kMaxPieces> pieces_;  ///< of file_, not written yet
   std::size_t piece_count_ = 0;

@@ -8,6 +8,10 @@ namespace xfer::udt {
 namespace {
 
 /// UDT's smoothing of the rates in ACKs, in 64 bits (fault B8); 0 is "unknown" and anything absurd is left out.
+/// A stock receiver's estimator starts with this many intervals of one second each. Until packets that arrived have
+/// replaced them, the rate it reports means nothing: believing it would cost seconds (fault B1).
+constexpr PacketIndex kStockArrivalWindow = 16;
+
 std::uint32_t smoothed_rate(std::uint32_t current, std::uint32_t reported) {
   if (reported == 0 || reported > kMaxWireRate) return current;
   if (current == 0) return reported;
@@ -57,7 +61,7 @@ void SendHalf::handle_ack(wire::AckNo number, const wire::AckBody& body, TimePoi
     if (newer) last_number_ = number;
     firmly_acked_ = std::max(firmly_acked_, next);
     rtt_.adopt(body.rtt_us, body.rtt_var_us);
-    if (body.kind == wire::AckBody::Kind::full) {
+    if (body.kind == wire::AckBody::Kind::full && next > kStockArrivalWindow) {
       stats_.peer_arrival_rate_pps = smoothed_rate(stats_.peer_arrival_rate_pps, body.arrival_rate);
       stats_.peer_capacity_pps = smoothed_rate(stats_.peer_capacity_pps, body.capacity);
     }
@@ -118,7 +122,9 @@ void SendHalf::arm_probe(TimePoint now) {
     probe_timer_.reset();
     return;
   }
-  const Duration timeout = rtt_.timeout() + kProbeFloor;
+  // The first probe costs two packets at most and need not wait until RTTVar has settled.
+  const Duration answer = probes_ == 0 ? std::min(rtt_.timeout(), 2 * rtt_.rtt()) : rtt_.timeout();
+  const Duration timeout = answer + kProbeFloor;
   probe_timer_ = now + std::min(timeout * (std::int64_t{1} << std::min(probes_, 10U)), std::max(timeout, kMaxBackoff));
 }
 

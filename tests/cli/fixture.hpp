@@ -28,7 +28,7 @@ class TempDir {
   /// A path in it.
   [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
   /// Makes a directory in it and returns its path.
-  [[nodiscard]] std::string make(const std::string& name) const;
+  std::string make(const std::string& name) const;
 
  private:
   std::string path_;

@@ -1,7 +1,6 @@
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <csignal>
 
 #include "cli/fixture.hpp"
 
@@ -10,6 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
+
+std::string numbered(std::string prefix, int number) { return prefix += std::to_string(number); }
 
 /// Sends with a receiver of its own; both must succeed.
 void send_ok(const Words& sources, const std::string& directory, const Words& options = {},
@@ -56,7 +57,7 @@ TEST_CASE("empty files first, in the middle and last") {
   const TempDir dir;
   Words sources;
   for (int position = 0; position < 5; ++position) {
-    sources.push_back(dir / ("f" + std::to_string(position)));
+    sources.push_back(dir / numbered("f", position));
     write_file(sources.back(), position % 2 == 0 ? "" : sample_bytes(5000));
   }
   send_ok(sources, dir.make("in"));
@@ -114,7 +115,7 @@ TEST_CASE("deep trees and long names") {
     path += "/d";
     write_file(path + "/f", std::to_string(depth));
   }
-  write_file(dir / ("src/" + std::string(255, 'n')), "long");
+  write_file(dir / std::string("src/").append(255, 'n'), "long");
   send_ok({dir / "src/"}, dir.make("in"));
   CHECK(tree(dir / "in") == tree(dir / "src"));
 }
@@ -233,7 +234,7 @@ TEST_CASE("a receiver serves until it is stopped") {
   for (int turn = 0; turn < 3; ++turn) {
     Words paths;
     for (int i = 0; i < 3; ++i) {
-      paths.push_back(dir / ("f" + std::to_string(turn) + std::to_string(i)));
+      paths.push_back(dir / numbered("f", 10 * turn + i));
       write_file(paths.back(), sample_bytes(200'000, static_cast<unsigned>(i)));
     }
     Process a(xfer({"send", "--plain", paths[0], receiver.address()}));

@@ -64,6 +64,13 @@ int udp_socket() {
   return fd;
 }
 
+std::uint16_t port_of(int socket) {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  XFER_ASSERT(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  return ntohs(address.sin_port);
+}
+
 /// A datagram that is under way.
 struct InFlight {
   SteadyTime due;
@@ -188,12 +195,8 @@ class ImpairProxy::Impl {
 
   ~Impl() { finish(); }
 
-  [[nodiscard]] std::uint16_t port() const {
-    sockaddr_in address{};
-    socklen_t size = sizeof address;
-    XFER_ASSERT(getsockname(front_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-    return ntohs(address.sin_port);
-  }
+  [[nodiscard]] std::uint16_t port() const { return port_of(front_); }
+  [[nodiscard]] std::uint16_t back_port() const { return port_of(back_); }
 
   ImpairStats finish() {
     if (thread_.joinable()) {
@@ -314,7 +317,7 @@ class ImpairProxy::Impl {
   void forward(Way way, ByteView datagram) {
     if (way == Way::forward) {
       send(back_, datagram.data(), datagram.size(), 0);
-    } else {
+    } else if (client_.sin_port != 0) {  // known: it has sent something
       sendto(front_, datagram.data(), datagram.size(), 0, generic(client_), sizeof client_);
     }
   }
@@ -348,6 +351,7 @@ ImpairProxy::ImpairProxy(std::uint16_t target_port, const Impairment& impairment
     : impl_(std::make_unique<Impl>(target_port, impairment)) {}
 ImpairProxy::~ImpairProxy() = default;
 std::uint16_t ImpairProxy::port() const { return impl_->port(); }
+std::uint16_t ImpairProxy::back_port() const { return impl_->back_port(); }
 ImpairStats ImpairProxy::stop() { return impl_->finish(); }
 
 std::string to_string(const ImpairStats& stats) {

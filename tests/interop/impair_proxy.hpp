@@ -67,6 +67,8 @@ class ImpairProxy {
 
   /// Where the client is to send, on 127.0.0.1.
   [[nodiscard]] std::uint16_t port() const;
+  /// Where the target sees the client: its peer in a rendezvous.
+  [[nodiscard]] std::uint16_t back_port() const;
   /// Stops forwarding; returns what was seen. Once.
   ImpairStats stop();
 

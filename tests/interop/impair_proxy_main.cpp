@@ -38,7 +38,8 @@ int main(int argc, char** argv) {
     impairment.drop = drop;
   }
   ImpairProxy proxy(target, impairment);
-  std::printf("port %u\n", static_cast<unsigned>(proxy.port()));
+  std::printf("port %u\nback port %u\n", static_cast<unsigned>(proxy.port()),
+              static_cast<unsigned>(proxy.back_port()));
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
   }

@@ -65,19 +65,20 @@ PairResult run_pair(const PairOptions& options) {
     result.listener = listener.wait(kGrace);
     return result;
   }
-  if (options.rendezvous) {
-    Child caller(caller_command);
-    const auto caller_port = caller.read_after("port ", options.timeout);
-    caller.write_line(*listener_port);
-    listener.write_line(caller_port.value_or("0"));
-    finish(caller, listener);
-    return result;
-  }
   std::optional<ImpairProxy> proxy;
   auto port = static_cast<std::uint16_t>(std::stoul(*listener_port));
   if (options.impairment) {
     proxy.emplace(port, *options.impairment);
     port = proxy->port();
+  }
+  if (options.rendezvous) {
+    Child caller(caller_command);
+    const auto caller_port = caller.read_after("port ", options.timeout);
+    caller.write_line(std::to_string(port));
+    listener.write_line(proxy ? std::to_string(proxy->back_port()) : caller_port.value_or("0"));
+    finish(caller, listener);
+    if (proxy) result.impairment = proxy->stop();
+    return result;
   }
   caller_command.push_back("--peer-port=" + std::to_string(port));
   Child caller(caller_command);

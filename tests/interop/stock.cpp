@@ -137,13 +137,13 @@ int receive_some(Handle socket, char* data, int size) {
 bool send_file(Handle socket, const std::string& path, std::int64_t size) {
   std::fstream file(path, std::ios::in | std::ios::binary);
   std::int64_t offset = 0;
-  return file && UDT::sendfile(socket, file, offset, size) == size;
+  return file && (size == 0 || UDT::sendfile(socket, file, offset, size) == size);
 }
 
 bool receive_file(Handle socket, const std::string& path, std::int64_t size) {
   std::fstream file(path, std::ios::out | std::ios::binary | std::ios::trunc);
   std::int64_t offset = 0;
-  return file && UDT::recvfile(socket, file, offset, size) == size && file.flush();
+  return file && (size == 0 || UDT::recvfile(socket, file, offset, size) == size) && file.flush();
 }
 
 void limit_receive(Handle socket, int milliseconds) {

@@ -38,7 +38,8 @@ bool receive_all(Handle socket, char* data, std::size_t size);
 /// Receives what there is, at least one byte. 0: the peer closed; -1: error or time-out.
 int receive_some(Handle socket, char* data, int size);
 /// Sends the first `size` bytes of a file / writes the next `size` bytes of the stream to one, as the library's own file
-/// functions do. Blocks until all is in the send buffer / written.
+/// functions do (but for nothing: they fail then if the peer has closed). Blocks until all is in the send buffer /
+/// written.
 bool send_file(Handle socket, const std::string& path, std::int64_t size);
 bool receive_file(Handle socket, const std::string& path, std::int64_t size);
 /// Makes a receive that waits longer fail.

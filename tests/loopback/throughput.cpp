@@ -46,9 +46,12 @@ int main(int argc, char** argv) {
   const std::uint64_t size = (argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1024) << 20U;
   udt::ListenConfig listen;
   udt::ConnectionConfig connect;
-  if (argc > 2) {
+  if (argc > 2)
     connect.mss = listen.connection.mss =
         static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
+  if (argc > 3) {
+    connect.controller = udt::ControllerKind::fixed_rate;
+    connect.max_rate = std::strtoull(argv[3], nullptr, 10) * 125'000;
   }
   auto listener = net::Driver::open({.bind = test::loopback4()});
   auto caller = net::Driver::open({.bind = test::loopback4()});

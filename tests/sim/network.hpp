@@ -121,7 +121,8 @@ class Network {
   void push(TimePoint at, Kind kind, std::size_t host, std::size_t item);
   void dispatch(const QueuedEvent& event);
   std::size_t allocate_packet();
-  void log(const char* what, const SocketAddress& from, const SocketAddress& to, ByteView datagram) const;
+  void log(const char* what, const SocketAddress& from, const SocketAddress& to,
+           ByteView datagram) const;
   void mix(std::uint64_t value) { hash_ = (hash_ ^ value) * 0x100000001B3U; }
 
   std::uint64_t seed_;

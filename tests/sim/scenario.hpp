@@ -19,7 +19,8 @@ struct PairOptions {
   trace::Sink* caller_sink = nullptr;
 };
 
-/// A path of that rate (bits/s) and round trip, with a queue of one bandwidth-delay product, at least 256 KiB.
+/// A path of that rate (bits/s) and round trip, with a queue of one bandwidth-delay product, at
+/// least 256 KiB.
 inline LinkOptions path_of(std::uint64_t rate, Duration rtt) {
   LinkOptions path;
   path.rate = rate;
@@ -74,7 +75,8 @@ class Pair {
   [[nodiscard]] StreamApp& receiver() const { return *listener.apps().at(0); }
   [[nodiscard]] bool accepted() const { return !listener.apps().empty(); }
   [[nodiscard]] std::uint64_t received() const { return accepted() ? receiver().received() : 0; }
-  /// Runs until both sides have received what they expect, or for `limit`; returns whether they have.
+  /// Runs until both sides have received what they expect, or for `limit`; returns whether they
+  /// have.
   bool run_to_completion(Duration limit) {
     return network.run(network.now() + limit, [this] {
       return accepted() && received() == receiver().options.bytes_in &&
@@ -117,8 +119,8 @@ class Pair {
   PairOptions options_;
 };
 
-/// Measures how long the receiving application got nothing: the longest time between two advances of received() from
-/// `begin` on.
+/// Measures how long the receiving application got nothing: the longest time between two advances
+/// of received() from `begin` on.
 class StallMeter {
  public:
   StallMeter(Pair& pair, Duration resolution) : pair_(pair), resolution_(resolution) { look(); }

@@ -19,7 +19,8 @@ double goodput_of(const PairOptions& options) {
 
 }  // namespace
 
-// On a clean link of 1 Gbit/s a transfer of 200 MB gets most of what the link carries, slow start included.
+// On a clean link of 1 Gbit/s a transfer of 200 MB gets most of what the link carries, slow start
+// included.
 TEST_CASE("throughput: clean link") {
   struct Row {
     Duration rtt;
@@ -29,8 +30,8 @@ TEST_CASE("throughput: clean link") {
   CHECK(goodput_of(upload(200'000'000, kGigabit, row.rtt)) >= row.share * kIdeal);
 }
 
-// Random loss slows a transfer down, as it must with UDT's own rate control, but nothing stalls, nothing falls back to
-// sending everything again, and hardly more is sent twice than was lost.
+// Random loss slows a transfer down, as it must with UDT's own rate control, but nothing stalls,
+// nothing falls back to sending everything again, and hardly more is sent twice than was lost.
 TEST_CASE("throughput: random loss") {
   const Duration rtt = GENERATE(Duration(300us), Duration(10ms), Duration(100ms));
   const double loss = GENERATE(0.001, 0.01, 0.05);
@@ -52,7 +53,7 @@ TEST_CASE("throughput: random loss") {
 }
 
 // A9: ACK2s lost, all of them, do not change the throughput.
-TEST_CASE("throughput: no ACK2 arrives") {
+TEST_CASE("throughput: no ACK2 arrives", "[A9]") {
   const Duration rtt = GENERATE(Duration(300us), Duration(10ms));
   const PairOptions options = upload(40'000'000, kGigabit, rtt);
   const double normal = goodput_of(options);
@@ -63,8 +64,9 @@ TEST_CASE("throughput: no ACK2 arrives") {
   CHECK(pair.goodput() >= 0.9 * normal);
 }
 
-// B1: the loss of the second data packet, before any rate is known, leaves at least half the rate within a second.
-TEST_CASE("throughput: second data packet lost") {
+// B1: the loss of the second data packet, before any rate is known, leaves at least half the rate
+// within a second.
+TEST_CASE("throughput: second data packet lost", "[B1]") {
   const Duration rtt = GENERATE(Duration(300us), Duration(10ms), Duration(100ms));
   const auto received_in_a_second = [&](bool lose) {
     Pair pair(upload(400'000'000, kGigabit, rtt));
@@ -85,15 +87,16 @@ TEST_CASE("throughput: reordering") {
   pair.start();
   REQUIRE(pair.run_to_end(60s));
   const udt::ConnectionStats& stats = pair.sender().last_stats;
-  // A NAK goes out at once, as UDT's does, so each overtaken packet may be sent once more; never more than that.
+  // A NAK goes out at once, as UDT's does, so each overtaken packet may be sent once more; never
+  // more than that.
   CHECK(static_cast<double>(stats.packets_retransmitted) <
         1.1 * 0.01 * static_cast<double>(stats.packets_sent) +
             static_cast<double>(pair.up.stats().dropped_queue));
   CHECK(stats.exp_fired == 0);
 }
 
-// No allocation per packet: between two points of a long transfer neither core takes anything from the heap, with and
-// without losses.
+// No allocation per packet: between two points of a long transfer neither core takes anything from
+// the heap, with and without losses.
 TEST_CASE("throughput: no allocation in steady state") {
   const double loss = GENERATE(0.0, 0.001);
   PairOptions options = upload(2'000'000'000, kGigabit, 10ms);

@@ -5,9 +5,9 @@
 
 namespace xfer::sim {
 
-// A5: a reader that stops for five seconds fills the receiver's buffer; when it reads again, new data arrives within
-// 50 ms and a round trip.
-TEST_CASE("window: slow reader") {
+// A5: a reader that stops for five seconds fills the receiver's buffer; when it reads again, new
+// data arrives within 50 ms and a round trip.
+TEST_CASE("window: slow reader", "[A5][I-15]") {
   const Duration rtt = GENERATE(Duration(300us), Duration(10ms), Duration(100ms));
   const std::uint32_t window = GENERATE(32U, 512U, 8192U);
   CAPTURE(to_us(rtt), window);
@@ -24,16 +24,16 @@ TEST_CASE("window: slow reader") {
   const std::uint64_t before = pair.receiver().connection()->stats().payload_bytes_received;
   // No more is kept than the window allows.
   CHECK(before - pair.received() <= std::uint64_t{window + udt::kWindowReserve} * 1456);
-  REQUIRE(pair.run_until(2s, [&] {
-    return pair.receiver().connection()->stats().payload_bytes_received > before;
-  }));
+  REQUIRE(pair.run_until(
+      2s, [&] { return pair.receiver().connection()->stats().payload_bytes_received > before; }));
   CAPTURE(to_us(pair.network.now() - resume));
   CHECK(pair.network.now() - resume <= 50ms + rtt);
   REQUIRE(pair.run_to_end(600s));
   CHECK(pair.network.failure().empty());
 }
 
-// While the window is closed the sender only probes: it does not send the same packets over and over.
+// While the window is closed the sender only probes: it does not send the same packets over and
+// over.
 TEST_CASE("window: a closed window is left alone") {
   PairOptions options = upload(100'000'000, 1'000'000'000, 10ms);
   options.listener.receive_window = 512;
@@ -47,7 +47,7 @@ TEST_CASE("window: a closed window is left alone") {
 }
 
 // The smallest windows and packets work, and the flight keeps within them.
-TEST_CASE("window: tiny windows, small packets") {
+TEST_CASE("window: tiny windows, small packets", "[I-8]") {
   const std::uint32_t mss = GENERATE(76U, 100U, 1500U, 9000U);
   CAPTURE(mss);
   PairOptions options = upload(300'000, 100'000'000, 10ms);
@@ -61,8 +61,9 @@ TEST_CASE("window: tiny windows, small packets") {
   CHECK(pair.sender().last_stats.exp_fired == 0);
 }
 
-// A4: light ACKs alone keep a sender going and free its buffer, up to the end of the window that was announced.
-TEST_CASE("window: a receiver that only sends light ACKs") {
+// A4: light ACKs alone keep a sender going and free its buffer, up to the end of the window that
+// was announced.
+TEST_CASE("window: a receiver that only sends light ACKs", "[A4][I-12]") {
   Network network(1);
   EndpointHostOptions host;
   host.address = host_address(1);
@@ -97,7 +98,7 @@ TEST_CASE("window: a receiver that only sends light ACKs") {
 }
 
 // A3: ten full packets, too few for a light ACK, are acknowledged by the 10 ms timer.
-TEST_CASE("window: a short burst is acknowledged within a tick") {
+TEST_CASE("window: a short burst is acknowledged within a tick", "[A3][I-11]") {
   Network network(1);
   EndpointHostOptions host;
   host.address = host_address(1);
@@ -119,7 +120,8 @@ TEST_CASE("window: a short burst is acknowledged within a tick") {
     if (peer.connected && !burst_at) {
       burst_at = now;
       const test::Bytes payload(1456);
-      for (int i = 0; i < 10; ++i) network.send(sender, from, peer.data(peer.isn.advanced(i), payload));
+      for (int i = 0; i < 10; ++i)
+        network.send(sender, from, peer.data(peer.isn.advanced(i), payload));
     }
     const auto ack = packet->ack();
     if (ack && ack->next == peer.isn.advanced(10) && !acked_at) acked_at = now;
@@ -130,7 +132,7 @@ TEST_CASE("window: a short burst is acknowledged within a tick") {
 }
 
 // B6: a sender that was stopped for 200 ms does not make up for it in one burst.
-TEST_CASE("window: a late sender has a capped credit") {
+TEST_CASE("window: a late sender has a capped credit", "[B6]") {
   PairOptions options = upload(400'000'000, 1'000'000'000, 10ms);
   Pair pair(options);
   pair.start();

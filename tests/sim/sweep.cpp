@@ -17,7 +17,7 @@ namespace {
 using xfer::sim::WeatherResult;
 
 struct Options {
-  std::uint64_t seeds = 1000;
+  std::uint64_t seeds = 20'000;
   std::uint64_t first = 1;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   bool verbose = false;
@@ -94,8 +94,9 @@ bool parse(int argc, char** argv, Options& options) {
 int main(int argc, char** argv) {
   Options options;
   if (!parse(argc, argv, options)) {
-    std::fprintf(stderr, "usage: xfer_sweep [--seeds N] [--first S] [--jobs J] [--verbose] [--packets]\n"
-                         "XFER_SEED=n replays run n alone\n");
+    std::fprintf(stderr,
+                 "usage: xfer_sweep [--seeds N] [--first S] [--jobs J] [--verbose] [--packets]\n"
+                 "XFER_SEED=n replays run n alone\n");
     return 2;
   }
   if (const char* seed = std::getenv("XFER_SEED")) {
@@ -122,7 +123,8 @@ int main(int argc, char** argv) {
   std::sort(totals.ratios.begin(), totals.ratios.end());
   std::sort(totals.failed.begin(), totals.failed.end());
   const auto quantile = [&](double q) {
-    return totals.ratios[static_cast<std::size_t>(q * static_cast<double>(totals.ratios.size() - 1))];
+    return totals
+        .ratios[static_cast<std::size_t>(q * static_cast<double>(totals.ratios.size() - 1))];
   };
   std::printf("runs                    %llu\n", static_cast<unsigned long long>(totals.runs));
   std::printf("failures                %zu\n", totals.failed.size());

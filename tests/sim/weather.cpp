@@ -12,7 +12,8 @@ namespace {
 
 enum class Kind { upload, download, both_ways, rendezvous, several, aborted };
 
-/// Random numbers in the shapes a plan needs, in integer arithmetic, so that a seed means the same everywhere.
+/// Random numbers in the shapes a plan needs, in integer arithmetic, so that a seed means the same
+/// everywhere.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : random_(seed) {}
@@ -28,8 +29,8 @@ class Dice {
     return std::min(base + random_.below(base), high);
   }
   Duration span(Duration low, Duration high) {
-    return Duration(static_cast<std::int64_t>(octave(static_cast<std::uint64_t>(low.count()),
-                                                     static_cast<std::uint64_t>(high.count()))));
+    return Duration(static_cast<std::int64_t>(
+        octave(static_cast<std::uint64_t>(low.count()), static_cast<std::uint64_t>(high.count()))));
   }
   /// A probability between 2^-10 and 0.3.
   double chance() { return static_cast<double>(octave(1024, 300'000)) * 1e-6; }
@@ -59,7 +60,7 @@ struct Plan {
   std::uint64_t down = 0;  ///< bytes to each caller
   AppOptions app;          ///< buffers and pauses of both sides
   DriverModel driver;
-  LinkOptions path;        ///< in calm
+  LinkOptions path;  ///< in calm
   TimePoint heal;
   // Faults that may occur at all.
   bool loss = false, bursts = false, duplication = false, reordering = false, jitter = false;
@@ -81,18 +82,26 @@ Plan::Plan(std::uint64_t seed) : dice(seed * 0x9E3779B97F4A7C15U + 1) {
   const auto draw_mss = [&]() -> std::uint32_t {
     const std::uint32_t smallest = udt::kMinMss + (ipv6 ? udt::kIpv6ExtraOverhead : 0);
     switch (dice.between(0, 7)) {
-      case 0: return smallest;
-      case 1: return static_cast<std::uint32_t>(dice.octave(smallest, 9000));
-      case 2: return 576;
-      case 3: return 9000;
-      default: return 1500;
+      case 0:
+        return smallest;
+      case 1:
+        return static_cast<std::uint32_t>(dice.octave(smallest, 9000));
+      case 2:
+        return 576;
+      case 3:
+        return 9000;
+      default:
+        return 1500;
     }
   };
   const auto draw_window = [&]() -> std::uint32_t {
     switch (dice.between(0, 3)) {
-      case 0: return udt::kMinFlightWindow;
-      case 1: return static_cast<std::uint32_t>(dice.octave(udt::kMinFlightWindow, 8192));
-      default: return udt::kDefaultFlightWindow;
+      case 0:
+        return udt::kMinFlightWindow;
+      case 1:
+        return static_cast<std::uint32_t>(dice.octave(udt::kMinFlightWindow, 8192));
+      default:
+        return udt::kDefaultFlightWindow;
     }
   };
   for (auto* config : {&caller, &listener}) {
@@ -103,23 +112,27 @@ Plan::Plan(std::uint64_t seed) : dice(seed * 0x9E3779B97F4A7C15U + 1) {
     config->linger = 600s;
     // Wraps of the packet number come in the first packets of every second run.
     if (dice.one_in(2))
-      config->isn = wire::SeqNo(
-          wire::SeqNo::kMax - static_cast<std::uint32_t>(dice.between(0, dice.one_in(4) ? 3 : 2000)));
+      config->isn = wire::SeqNo(wire::SeqNo::kMax - static_cast<std::uint32_t>(dice.between(
+                                                        0, dice.one_in(4) ? 3 : 2000)));
   }
   const std::uint64_t payload =
       std::min(caller.mss, listener.mss) - wire::kPayloadOverhead - (ipv6 ? 20 : 0);
 
   const auto draw_size = [&]() -> std::uint64_t {
     switch (dice.between(0, 9)) {
-      case 0: return dice.between(0, 2);
-      case 1: return payload * dice.between(1, 40) + dice.between(0, 2) - 1;
-      default: return std::min(dice.octave(50'000, 4'000'000), payload * 2500);
+      case 0:
+        return dice.between(0, 2);
+      case 1:
+        return payload * dice.between(1, 40) + dice.between(0, 2) - 1;
+      default:
+        return std::min(dice.octave(50'000, 4'000'000), payload * 2500);
     }
   };
   const bool both = kind == Kind::both_ways || kind == Kind::rendezvous || dice.one_in(4);
   if (kind != Kind::download) up = draw_size();
   if (kind == Kind::download || both) down = draw_size();
-  // A listener that hangs up at once, its answer being lost, leaves its caller with nothing to connect to.
+  // A listener that hangs up at once, its answer being lost, leaves its caller with nothing to
+  // connect to.
   if (kind == Kind::download) down = std::max<std::uint64_t>(down, 1);
   if (kind == Kind::several) {
     up /= callers;
@@ -128,13 +141,16 @@ Plan::Plan(std::uint64_t seed) : dice(seed * 0x9E3779B97F4A7C15U + 1) {
 
   path.rate = dice.octave(500'000, 10'000'000'000);
   path.delay = dice.span(20us, 200ms);
-  const std::uint64_t bdp = path.rate / 8 * static_cast<std::uint64_t>(round_trip().count()) / 1'000'000'000;
+  const std::uint64_t bdp =
+      path.rate / 8 * static_cast<std::uint64_t>(round_trip().count()) / 1'000'000'000;
   path.queue_limit = static_cast<std::size_t>(
       dice.octave(8 * 1500, std::max<std::uint64_t>(16 * 1500, 2 * bdp + 100'000)));
   // A queue that cannot take the burst of a late sender is no calm.
-  const std::uint64_t burst = path.rate / 8 * static_cast<std::uint64_t>(to_us(udt::kMaxPacingCredit)) / 1'000'000;
-  path.queue_limit = std::max<std::size_t>({path.queue_limit, 6 * std::max(caller.mss, listener.mss),
-                                            static_cast<std::size_t>(burst + burst / 4)});
+  const std::uint64_t burst =
+      path.rate / 8 * static_cast<std::uint64_t>(to_us(udt::kMaxPacingCredit)) / 1'000'000;
+  path.queue_limit =
+      std::max<std::size_t>({path.queue_limit, 6 * std::max(caller.mss, listener.mss),
+                             static_cast<std::size_t>(burst + burst / 4)});
 
   app.ring = static_cast<std::size_t>(dice.octave(4 << 10, 2 << 20));
   app.flush_always = dice.one_in(2);
@@ -147,10 +163,17 @@ Plan::Plan(std::uint64_t seed) : dice(seed * 0x9E3779B97F4A7C15U + 1) {
     app.read_pause = dice.span(10us, 50ms);
   }
   switch (dice.between(0, 5)) {
-    case 0: driver.wake_latency = dice.span(1us, 100us); break;
-    case 1: driver.wake_jitter = dice.span(10us, 5ms); break;
-    case 2: driver.wake_latency = dice.span(1ms, 30ms); break;
-    default: break;
+    case 0:
+      driver.wake_latency = dice.span(1us, 100us);
+      break;
+    case 1:
+      driver.wake_jitter = dice.span(10us, 5ms);
+      break;
+    case 2:
+      driver.wake_latency = dice.span(1ms, 30ms);
+      break;
+    default:
+      break;
   }
   driver.lend = !dice.one_in(4);
   driver.receive_batch = static_cast<std::size_t>(dice.octave(1, 64));
@@ -207,12 +230,14 @@ Duration Plan::ideal() const {
     const double on_wire = static_cast<double>(bytes) * static_cast<double>(mss) /
                            static_cast<double>(payload) * 8 / static_cast<double>(path.rate);
     // A window's or a buffer's worth per round trip and ACK interval.
-    const double in_flight = static_cast<double>(std::min<std::uint64_t>(window * payload, app.ring));
+    const double in_flight =
+        static_cast<double>(std::min<std::uint64_t>(window * payload, app.ring));
     const double cycles = static_cast<double>(bytes) / in_flight;
     const double cycle = to_seconds(round_trip() + udt::kSynInterval);
     return std::max(on_wire, cycles * cycle);
   };
-  const double seconds = std::max(one_way(up, listener.receive_window), one_way(down, caller.receive_window));
+  const double seconds =
+      std::max(one_way(up, listener.receive_window), one_way(down, caller.receive_window));
   return Duration(static_cast<std::int64_t>(seconds * 1e9)) + 3 * round_trip() + 50ms;
 }
 
@@ -230,7 +255,8 @@ class LogSink final : public trace::Sink {
       std::fprintf(file_, "%12.6f socket %u: %s\n", at, socket_id,
                    timer->kind == trace::TimerFired::Kind::exp ? "EXP" : "probe");
     if (const auto* state = std::get_if<trace::StateChanged>(&event))
-      std::fprintf(file_, "%12.6f socket %u: state %u to %u\n", at, socket_id, state->from, state->to);
+      std::fprintf(file_, "%12.6f socket %u: state %u to %u\n", at, socket_id, state->from,
+                   state->to);
   }
 
  private:
@@ -299,7 +325,8 @@ void Run::build() {
   server_app.closes = !caller_app.closes;
   server_app.stream = 100;
 
-  for (std::size_t i = 0; i < plan_.callers; ++i) host(static_cast<unsigned>(2 + i), plan_.caller.mss);
+  for (std::size_t i = 0; i < plan_.callers; ++i)
+    host(static_cast<unsigned>(2 + i), plan_.caller.mss);
   schedule_weather();
   if (plan_.rendezvous()) {
     caller_app.stream = 1;
@@ -376,7 +403,8 @@ LinkOptions Run::bad_path() {
     path.rate = std::max<std::uint64_t>(path.rate / dice.octave(1, 16), 200'000);
     path.delay = std::min(dice.span(20us, 300ms), 4 * path.delay + 1ms);
   }
-  if (plan_.mtu && dice.one_in(2)) path.mtu = static_cast<std::size_t>(dice.between(112, plan_.caller.mss + 40));
+  if (plan_.mtu && dice.one_in(2))
+    path.mtu = static_cast<std::size_t>(dice.between(112, plan_.caller.mss + 40));
   if (plan_.blackouts && network_.now() < plan_.heal) {
     const TimePoint begin = network_.now() + dice.span(1ms, 2s);
     path.blackouts.push_back({begin, begin + dice.span(1ms, 5s)});
@@ -422,8 +450,8 @@ bool Run::all_ended() const {
 WeatherResult Run::go() {
   build();
   const Duration ideal = plan_.ideal();
-  // Behind the healing: back-offs of the last probes and handshakes, then the whole transfer once more at a rate that
-  // has to be found again.
+  // Behind the healing: back-offs of the last probes and handshakes, then the whole transfer once
+  // more at a rate that has to be found again.
   const Duration bound = 10s + 20 * plan_.round_trip() + 6 * ideal;
   const TimePoint start = network_.now();
   const bool completed = network_.run(plan_.heal + bound, [this] { return complete(); });
@@ -440,8 +468,7 @@ WeatherResult Run::go() {
   result.hash = network_.event_hash();
   for_each_app([&](const StreamApp& app) { result.bytes += app.received(); });
   if (completed)
-    result.completion_ratio =
-        to_seconds(done < plan_.heal ? done - start : done - plan_.heal) / to_seconds(ideal);
+    result.completion_ratio = std::max(to_seconds(done - plan_.heal), 0.0) / to_seconds(ideal);
   return result;
 }
 

@@ -80,6 +80,7 @@ class FaultyFileSystem final : public file::FileSystem {
     if (failing("sync")) return error();
     return real_.sync(fd);
   }
+  void start_sync(int fd) override { real_.start_sync(fd); }
   Result<void> close(file::Fd fd) override {
     if (failing("close")) return error();
     return real_.close(std::move(fd));

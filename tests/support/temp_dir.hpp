@@ -67,7 +67,7 @@ inline bool exists(const std::string& path) {
   return ::lstat(path.c_str(), &st) == 0;
 }
 
-/// Everything below a directory: path to "dir", "link" or "file:CONTENT".
+/// Everything below a directory: path to "dir", "link", "special" or "file:CONTENT".
 inline std::map<std::string, std::string> tree_of(const std::string& root) {
   std::map<std::string, std::string> tree;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
@@ -76,6 +76,8 @@ inline std::map<std::string, std::string> tree_of(const std::string& root) {
       tree[name] = "link";
     } else if (entry.is_directory()) {
       tree[name] = "dir";
+    } else if (!entry.is_regular_file()) {
+      tree[name] = "special";
     } else {
       tree[name] = "file:" + read_file(entry.path().string());
     }

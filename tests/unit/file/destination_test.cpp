@@ -130,12 +130,13 @@ TEST_CASE("what is in the way is an error at once") {
 TEST_CASE("symbolic links are never followed beneath the destination") {
   // Pins the escape that a link planted in the destination would be; a link as the target is
   // replaced.
+  FileSystem& fs = GENERATE(0, 1) == 0 ? posix_file_system() : posix_file_system_without_openat2();
   TempDir dir;
   TempDir outside;
   write_file(outside / "victim", "precious");
   REQUIRE(::symlink(outside.path().c_str(), (dir / "link").c_str()) == 0);
   REQUIRE(::symlink((outside / "victim").c_str(), (dir / "filelink").c_str()) == 0);
-  auto destination = open(dir);
+  auto destination = open(dir, fs);
   const auto error = destination.create(path_of("link/f"), 0644).error();
   CHECK(error.code == ErrorCode::destination_error);
   CHECK(cause(error).find("symbolic link") != std::string::npos);
@@ -151,9 +152,10 @@ TEST_CASE("symbolic links are never followed beneath the destination") {
 TEST_CASE("a directory that is swapped for a link in the middle of a run leads nowhere") {
   // Pins that each name is resolved anew beneath the root, and that a file in progress stays where
   // it began.
+  FileSystem& fs = GENERATE(0, 1) == 0 ? posix_file_system() : posix_file_system_without_openat2();
   TempDir dir;
   TempDir outside;
-  auto destination = open(dir);
+  auto destination = open(dir, fs);
   const auto entered = destination.enter(path_of("d"), 0755);
   REQUIRE(entered.has_value());
   auto file = destination.create(path_of("d/f"), 0644);

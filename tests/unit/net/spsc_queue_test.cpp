@@ -24,7 +24,7 @@ TEST_CASE("The queue is first in first out and bounded") {
 }
 
 TEST_CASE("Two threads pass everything through a small queue in order") {
-  constexpr std::uint64_t kCount = 200'000;
+  constexpr std::uint64_t kCount = 50'000;
   net::SpscQueue<std::uint64_t> queue(8);
   std::thread pusher([&] {
     for (std::uint64_t i = 0; i < kCount;) {

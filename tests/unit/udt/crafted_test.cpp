@@ -76,18 +76,21 @@ TEST_CASE("ACKs and NAKs for what was never sent are ignored [D9][I-9]", "[udt]"
   Scene scene;
   const auto send_window = scene.connection.stats().peer_window;
   std::uint64_t count = 0;
-  for (const std::uint32_t number : {1017U, 2000U, 1000U + 0x3FFFFFFFU, 0x7FFFFFFFU}) {
+  for (const std::uint32_t number : {1017U, 2000U, 1000U + 0x3FFFFFFFU}) {
     scene.desk.give(scene.peer, scene.peer.full_ack(100, wire::SeqNo(number), 8192));
     scene.desk.give(scene.peer, scene.peer.light_ack(wire::SeqNo(number)));
     scene.desk.give(scene.peer, scene.control(ControlType::nak, {number}));
     scene.desk.give(scene.peer, scene.control(ControlType::nak, {0x80000000U | 1003, number}));
     count += 4;
   }
-  // Reversed, wholly before the first packet ever sent, a number with the top bit in the wrong place.
+  // Reversed; a top bit in the wrong place.
   scene.desk.give(scene.peer, scene.control(ControlType::nak, {0x80000000U | 1009, 1003}));
   scene.desk.give(scene.peer, scene.control(ControlType::nak, {0x80000000U | 1003, 0x80000000U | 1005}));
   count += 2;
+  CHECK(scene.complaints() == count);
+  // Before the first packet ever sent is merely old news.
   scene.desk.give(scene.peer, scene.control(ControlType::nak, {999}));
+  scene.desk.give(scene.peer, scene.peer.full_ack(101, wire::SeqNo(999), 1));
   CHECK(scene.complaints() == count);
   CHECK(scene.desk.run(1ms).data().empty());
   CHECK(scene.connection.acked_offset() == 0);
@@ -184,13 +187,14 @@ TEST_CASE("Overlapping NAK ranges cannot multiply the work [D12][D16]", "[udt]")
   RawPeer peer = make_peer(1);
   Connection& connection = desk.accept(peer);
   connection.offer(1 << 30, 0, desk.now);
-  std::uint32_t acked = 0;
-  for (std::uint32_t number = 1; connection.stats().flight < 4000; ++number) {
-    desk.run(1ms);
-    acked += connection.stats().flight / 4;
-    desk.give(peer, peer.full_ack(number, peer.peer_isn.advanced(acked), 8192));
-  }
   desk.run(1ms);
+  std::uint32_t acked = 0;
+  for (std::uint32_t number = 1; connection.stats().flight < 4000; ++number) {  // slow start
+    REQUIRE(number < 20);
+    acked += connection.stats().flight;
+    desk.give(peer, peer.full_ack(number, peer.peer_isn.advanced(acked), 8192));
+    desk.run(10ms);
+  }
   const std::uint32_t first = peer.peer_isn.advanced(acked).value();
   const std::uint32_t last = first + connection.stats().flight - 1;
   Bytes body(1448);
@@ -221,10 +225,12 @@ TEST_CASE("A NAK with every other packet is served in order [D16][I-16]", "[udt]
 // ACK2s nobody waits for, and the same one twice.
 TEST_CASE("ACK2s for ACKs never sent are ignored [D9]", "[udt]") {
   Scene scene;
+  scene.desk.give(scene.peer, scene.peer.keep_alive());
+  const Duration rtt = scene.connection.stats().rtt;
   for (const std::uint32_t number : {0U, 1U, 2U, 0x7FFFFFFFU, 0xFFFFFFFFU})
     scene.desk.give(scene.peer, scene.peer.ack2(number));
   CHECK(scene.connection.stats().control_implausible == 5);
-  CHECK(scene.connection.stats().rtt == 100ms);
+  CHECK(scene.connection.stats().rtt == rtt);
   scene.check_alive();
 }
 
@@ -280,8 +286,9 @@ TEST_CASE("Padding of control packets may be there or not [I-14]", "[udt]") {
     scene.desk.give(scene.peer, full_packet(scene.peer, scene.desk.source, 0));
     const auto acks = scene.desk.run(10ms).to(scene.peer.address).acks();
     REQUIRE(acks.size() == 1);
+    const Duration rtt = scene.connection.stats().rtt;
     scene.desk.give(scene.peer, scene.peer.control(ControlType::ack2, acks[0].control().info, Bytes(padding)));
-    CHECK(scene.connection.stats().rtt == 0ms);  // it was taken: the answer came in no time
+    CHECK(scene.connection.stats().rtt < rtt);  // it was taken: the answer came in no time
     scene.desk.events();
     scene.desk.give(scene.peer, scene.peer.control(ControlType::error_signal, 4000, Bytes(padding)));
     scene.desk.give(scene.peer, scene.peer.control(ControlType::shutdown, 0, Bytes(padding)));

@@ -56,8 +56,13 @@ class PatternSource final : public ByteSource {
     return view(offset, size).first;
   }
   [[nodiscard]] bool matches(std::uint64_t offset, ByteView data) const {
-    const ByteView expected = bytes(offset, data.size());
-    return std::equal(data.begin(), data.end(), expected.begin());
+    while (!data.empty()) {
+      const ByteView expected = bytes(offset, std::min<std::size_t>(data.size(), 65'536));
+      if (!std::equal(expected.begin(), expected.end(), data.begin())) return false;
+      data = data.subspan(expected.size());
+      offset += expected.size();
+    }
+    return true;
   }
 
  private:
