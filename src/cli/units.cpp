@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <span>
 
 namespace xfer::cli {
@@ -65,7 +66,7 @@ std::optional<double> scaled(std::string_view text, std::span<const Unit> units)
 
 std::optional<std::uint64_t> whole(std::optional<double> value) {
   if (!value || *value > kLargest) return std::nullopt;
-  return static_cast<std::uint64_t>(*value + 0.5);
+  return static_cast<std::uint64_t>(std::llround(*value));
 }
 
 std::string spell(std::uint64_t value, std::span<const Unit> units, std::string_view smallest) {
@@ -88,7 +89,7 @@ std::optional<std::uint64_t> parse_rate(std::string_view text) {
 std::optional<Duration> parse_duration(std::string_view text) {
   const auto value = scaled(text, kTimes);
   if (!value || *value > kLargest) return std::nullopt;
-  return Duration(static_cast<Duration::rep>(*value + 0.5));
+  return Duration(std::llround(*value));
 }
 
 std::string spell_size(std::uint64_t bytes) { return spell(bytes, kSizes, ""); }

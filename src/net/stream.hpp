@@ -79,8 +79,8 @@ class Stream {
   Result<void> wait_closed(Duration timeout);
   /// Shuts down at once; what was not acknowledged is lost.
   void abort();
-  /// Ends the connection without telling the peer, which will find it lost after its time limit: for a byte stream
-  /// whose end means that it is complete when it is not.
+  /// Ends the connection without telling the peer, which will find it lost after its time limit:
+  /// for a byte stream whose end means that it is complete when it is not.
   void vanish();
   /// Any thread; async-signal-safe. For good: calls that block, now or later, end with
   /// ErrorCode::interrupted. The connection itself is left alone.

@@ -151,6 +151,7 @@ void Connection::check_drained(TimePoint now) {
 void Connection::finish_closing(std::optional<ErrorCode> error, TimePoint now) {
   enter(State::closed, now);
   timers_.cancel_all();
+  shutdown_due_ = false;
   has_error_ = error.has_value();
   if (error) error_ = {*error, 0, nullptr};
   raise(Event::Kind::closed);

@@ -106,7 +106,7 @@ void Endpoint::handle_datagram(const ReceivedDatagram& datagram, TimePoint now) 
   }
   const auto* data = std::get_if<wire::DataHeader>(&*header);
   const auto* control = std::get_if<wire::ControlHeader>(&*header);
-  const wire::SocketId destination = data != nullptr ? data->destination : control->destination;
+  const wire::SocketId destination = std::visit([](const auto& fields) { return fields.destination; }, *header);
 
   if (destination == wire::SocketId(0)) {
     if (control != nullptr && control->type == wire::ControlType::handshake)

@@ -7,11 +7,11 @@
 namespace xfer::udt {
 namespace {
 
-/// UDT's smoothing of the rates in ACKs, in 64 bits (fault B8); 0 is "unknown" and anything absurd is left out.
 /// A stock receiver's estimator starts with this many intervals of one second each. Until packets that arrived have
 /// replaced them, the rate it reports means nothing: believing it would cost seconds (fault B1).
 constexpr PacketIndex kStockArrivalWindow = 16;
 
+/// UDT's smoothing of the rates in ACKs, in 64 bits (fault B8); 0 is "unknown" and anything absurd is left out.
 std::uint32_t smoothed_rate(std::uint32_t current, std::uint32_t reported) {
   if (reported == 0 || reported > kMaxWireRate) return current;
   if (current == 0) return reported;

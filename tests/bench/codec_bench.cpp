@@ -41,13 +41,18 @@ TEST_CASE("headers") {
 
 TEST_CASE("bodies") {
   Buffer buffer{};
-  const AckBody ack{.kind = AckBody::Kind::full, .next = SeqNo(1001), .rtt_us = 300, .window = 8190};
+  const AckBody ack{
+      .kind = AckBody::Kind::full, .next = SeqNo(1001), .rtt_us = 300, .window = 8190};
   BENCHMARK("encode a full ACK") { return encoded(buffer, ack).size(); };
   const ByteView ack_bytes = encoded(buffer, ack);
   BENCHMARK("decode a full ACK") { return decode_ack(ack_bytes).has_value(); };
 
   Buffer other{};
-  const Handshake handshake{.isn = 1000, .mss = 1500, .flight_window = 8192, .socket_id = SocketId(777), .capabilities = {}};
+  const Handshake handshake{.isn = 1000,
+                            .mss = 1500,
+                            .flight_window = 8192,
+                            .socket_id = SocketId(777),
+                            .capabilities = {}};
   BENCHMARK("encode a handshake") { return encoded(other, handshake).size(); };
   const ByteView handshake_bytes = encoded(other, handshake);
   BENCHMARK("decode a handshake") { return decode_handshake(handshake_bytes).has_value(); };

@@ -1,5 +1,6 @@
-// Prints the table of docs/interop.md: how long one packet stays missing when it and its first retransmissions are
-// lost, for every pairing of our implementation and stock UDT4, through the impairment proxy.
+// Prints the table of docs/interop.md: how long one packet stays missing when it and its first
+// retransmissions are lost, for every pairing of our implementation and stock UDT4, through the
+// impairment proxy.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -35,7 +36,8 @@ T median(std::vector<T> values, Key key) {
   return values[values.size() / 2];
 }
 
-std::optional<Sample> measure(const Options& options, Pairing pairing, Duration delay, unsigned losses) {
+std::optional<Sample> measure(const Options& options, Pairing pairing, Duration delay,
+                              unsigned losses) {
   PairOptions pair;
   pair.caller = {pairing.sender, options.bytes, {}};
   pair.listener = {pairing.receiver, 0, {}};
@@ -47,7 +49,8 @@ std::optional<Sample> measure(const Options& options, Pairing pairing, Duration 
                  result.report().c_str());
     return std::nullopt;
   }
-  return Sample{to_seconds(*result.impairment.repair_time) * 1e3, result.impairment.forward.data_repeated};
+  return Sample{to_seconds(*result.impairment.repair_time) * 1e3,
+                result.impairment.forward.data_repeated};
 }
 
 int run(const Options& options) {
@@ -55,7 +58,8 @@ int run(const Options& options) {
   std::vector<Pairing> pairings;
   for (const auto sender : {Implementation::ours, Implementation::stock})
     for (const auto receiver : {Implementation::ours, Implementation::stock})
-      if (!options.stock_only || (sender == Implementation::stock && receiver == Implementation::stock))
+      if (!options.stock_only ||
+          (sender == Implementation::stock && receiver == Implementation::stock))
         pairings.push_back({sender, receiver});
 
   std::printf("| sender | receiver | RTT, ms | lost once | lost twice | lost 3 times |\n");
@@ -63,11 +67,13 @@ int run(const Options& options) {
   bool complete = true;
   for (const Pairing pairing : pairings) {
     for (const Duration delay : kDelays) {
-      std::printf("| %s | %s | %g |", name(pairing.sender), name(pairing.receiver), to_seconds(delay) * 2e3);
+      std::printf("| %s | %s | %g |", name(pairing.sender), name(pairing.receiver),
+                  to_seconds(delay) * 2e3);
       for (unsigned losses = 1; losses <= 3; ++losses) {
         std::vector<Sample> samples;
         for (unsigned i = 0; i < options.runs; ++i)
-          if (const auto sample = measure(options, pairing, delay, losses)) samples.push_back(*sample);
+          if (const auto sample = measure(options, pairing, delay, losses))
+            samples.push_back(*sample);
         if (samples.size() < options.runs) complete = false;
         if (samples.empty()) {
           std::printf(" failed |");
@@ -91,7 +97,8 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   xfer::interop::Options options;
   CLI::App app("Stall after a packet and its first retransmissions are lost");
-  app.add_option("--runs", options.runs, "runs per cell; the median is printed")->check(CLI::PositiveNumber);
+  app.add_option("--runs", options.runs, "runs per cell; the median is printed")
+      ->check(CLI::PositiveNumber);
   app.add_option("--packet", options.packet, "index of the data packet to lose");
   app.add_option("--bytes", options.bytes, "bytes sent");
   app.add_flag("--stock-only", options.stock_only, "only the pairing stock to stock");

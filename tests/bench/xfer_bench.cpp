@@ -1,5 +1,6 @@
-// `xfer_bench loopback`: one big file from tmpfs to tmpfs over the loopback interface, with our command and with stock
-// UDT4's sample file transfer, in alternating order. Prints a table, and JSON with every run.
+// `xfer_bench loopback`: one big file from tmpfs to tmpfs over the loopback interface, with our
+// command and with stock UDT4's sample file transfer, in alternating order. Prints a table, and
+// JSON with every run.
 
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr Duration kLimit = 180s;
-/// The buffers with which stock UDT4 is at its best on a fast path, bytes, and a window that does not cut them.
+/// The buffers with which stock UDT4 is at its best on a fast path, bytes, and a window that does
+/// not cut them.
 constexpr int kTunedBuffer = 100'000'000;
 constexpr int kTunedWindow = 100'000;
 
@@ -87,17 +89,19 @@ struct Place {
   fs::path directory;
 };
 
-std::optional<Run> complain(const char* what, const Child::Exit& sender, const Child::Exit& receiver) {
+std::optional<Run> complain(const char* what, const Child::Exit& sender,
+                            const Child::Exit& receiver) {
   std::fprintf(stderr, "%s failed\nsender (status %d):\n%s\nreceiver (status %d):\n%s\n", what,
                sender.status, sender.output.c_str(), receiver.status, receiver.output.c_str());
   return std::nullopt;
 }
 
-/// `xfer recv` and `xfer send`. Time: from the start of the sending command to its end, which comes after the receiver
-/// has verified the file.
+/// `xfer recv` and `xfer send`. Time: from the start of the sending command to its end, which comes
+/// after the receiver has verified the file.
 std::optional<Run> run_xfer(const Options& options, const Place& place) {
-  std::vector<std::string> receive{options.xfer,   "recv", "--plain", "--json", "--once", "--listen",
-                                   "127.0.0.1:0", "--dir", place.directory.string()};
+  std::vector<std::string> receive{options.xfer,  "recv",   "--plain",
+                                   "--json",      "--once", "--listen",
+                                   "127.0.0.1:0", "--dir",  place.directory.string()};
   receive.insert(receive.end(), options.receive_arguments.begin(), options.receive_arguments.end());
   Child receiver(receive);
   std::optional<std::string> address;
@@ -121,26 +125,31 @@ std::optional<Run> run_xfer(const Options& options, const Place& place) {
   return Run{elapsed, processor(sent), processor(received)};
 }
 
-/// Stock UDT4's sample pair. Time: the client's own, from before connect() to the end of recvfile(), without the start
-/// of the process, in which the library measures its clock for 100 ms.
+/// Stock UDT4's sample pair. Time: the client's own, from before connect() to the end of
+/// recvfile(), without the start of the process, in which the library measures its clock for 100
+/// ms.
 std::optional<Run> run_stock(const Place& place, bool tuned) {
   std::vector<std::string> options;
   if (tuned)
-    options = {"--window=" + std::to_string(kTunedWindow), "--udt-buffer=" + std::to_string(kTunedBuffer),
+    options = {"--window=" + std::to_string(kTunedWindow),
+               "--udt-buffer=" + std::to_string(kTunedBuffer),
                "--udp-buffer=" + std::to_string(kTunedBuffer)};
   std::vector<std::string> serve{XFER_STOCK_SAMPLE, "sendfile"};
   serve.insert(serve.end(), options.begin(), options.end());
   Child server(serve);
   const auto port = server.read_after("port ", 10s);
   if (!port) return complain("stock sendfile", server.wait(0s), {});
-  std::vector<std::string> fetch{XFER_STOCK_SAMPLE,     "recvfile", "127.0.0.1", *port, place.source.string(),
-                                 (place.directory / place.source.filename()).string()};
+  std::vector<std::string> fetch{
+      XFER_STOCK_SAMPLE,     "recvfile",
+      "127.0.0.1",           *port,
+      place.source.string(), (place.directory / place.source.filename()).string()};
   fetch.insert(fetch.end(), options.begin(), options.end());
   Child client(fetch);
   const auto received = client.wait(kLimit);
   const auto sent = server.wait(kLimit);
   const std::size_t at = received.output.rfind("seconds=");
-  if (!sent.good() || !received.good() || at == std::string::npos) return complain("stock", sent, received);
+  if (!sent.good() || !received.good() || at == std::string::npos)
+    return complain("stock", sent, received);
   return Run{std::stod(received.output.substr(at + 8)), processor(sent), processor(received)};
 }
 
@@ -154,7 +163,8 @@ bool same_content(const fs::path& a, const fs::path& b) {
     right.read(right_block.data(), static_cast<std::streamsize>(right_block.size()));
     if (left.gcount() != right.gcount()) return false;
     if (left.gcount() == 0) return true;
-    if (!std::equal(left_block.begin(), left_block.begin() + left.gcount(), right_block.begin())) return false;
+    if (!std::equal(left_block.begin(), left_block.begin() + left.gcount(), right_block.begin()))
+      return false;
   }
 }
 
@@ -164,7 +174,8 @@ void make_file(const fs::path& path, std::uint64_t mebibytes) {
   const interop::Pattern pattern(42);
   for (std::uint64_t i = 0; i < mebibytes; ++i) {
     pattern.fill(i << 20U, block);
-    file.write(reinterpret_cast<const char*>(block.data()), static_cast<std::streamsize>(block.size()));
+    file.write(reinterpret_cast<const char*>(block.data()),
+               static_cast<std::streamsize>(block.size()));
   }
 }
 
@@ -191,8 +202,8 @@ std::string machine() {
       model = line.substr(line.find(':') + 2);
       break;
     }
-  return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " processors, Linux " +
-         system.release;
+  return model + ", " + std::to_string(std::thread::hardware_concurrency()) +
+         " processors, Linux " + system.release;
 }
 
 struct Contestant {
@@ -254,7 +265,9 @@ int loopback(const Options& options, const std::string& command) {
               {"tuned_rmem_max", tuned_rmem},
               {"results", json::array()}};
   std::printf("%s\nbuild: %s\ncommand: %s\n\n", machine().c_str(), XFER_BUILD, command.c_str());
-  std::printf("| | runs | goodput, Mbit/s: median (min ... max) | sender CPU, s: user + system | receiver CPU, s: user + system |\n");
+  std::printf(
+      "| | runs | goodput, Mbit/s: median (min ... max) | sender CPU, s: user + system | receiver "
+      "CPU, s: user + system |\n");
   std::printf("| --- | ---: | ---: | ---: | ---: |\n");
   for (const auto& contestant : contestants) {
     const auto& runs = contestant.runs;
@@ -263,8 +276,9 @@ int loopback(const Options& options, const std::string& command) {
       continue;
     }
     const auto rate = column(runs, [&](const Run& r) { return bits / r.seconds / 1e6; });
-    std::printf("| %s | %zu | %.0f (%.0f ... %.0f) | %.2f + %.2f | %.2f + %.2f |\n", contestant.name.c_str(),
-                runs.size(), median(rate), *std::min_element(rate.begin(), rate.end()),
+    std::printf("| %s | %zu | %.0f (%.0f ... %.0f) | %.2f + %.2f | %.2f + %.2f |\n",
+                contestant.name.c_str(), runs.size(), median(rate),
+                *std::min_element(rate.begin(), rate.end()),
                 *std::max_element(rate.begin(), rate.end()),
                 median(column(runs, [](const Run& r) { return r.sender.user; })),
                 median(column(runs, [](const Run& r) { return r.sender.system; })),
@@ -278,7 +292,8 @@ int loopback(const Options& options, const std::string& command) {
                      {"sender_system_s", run.sender.system},
                      {"receiver_user_s", run.receiver.user},
                      {"receiver_system_s", run.receiver.system}});
-    report["results"].push_back({{"name", contestant.name}, {"median_mbit_per_s", median(rate)}, {"runs", all}});
+    report["results"].push_back(
+        {{"name", contestant.name}, {"median_mbit_per_s", median(rate)}, {"runs", all}});
   }
   if (options.json_file.empty()) {
     std::printf("\n%s\n", report.dump().c_str());
@@ -295,7 +310,8 @@ int main(int argc, char** argv) {
   xfer::bench::Options options;
   CLI::App app("End-to-end measurements");
   app.require_subcommand(1);
-  auto* const loopback = app.add_subcommand("loopback", "a file from tmpfs to tmpfs over the loopback interface");
+  auto* const loopback =
+      app.add_subcommand("loopback", "a file from tmpfs to tmpfs over the loopback interface");
   loopback->add_option("--mebibytes", options.mebibytes, "size of the file");
   loopback->add_option("--runs", options.runs, "of each contestant")->check(CLI::PositiveNumber);
   loopback->add_option("--directory", options.directory, "where the files are; a tmpfs");
@@ -303,7 +319,8 @@ int main(int argc, char** argv) {
   loopback->add_option("--json", options.json_file, "write JSON there instead of behind the table");
   loopback->add_option("--only", options.only, "contestants: xfer, stock, tuned");
   loopback->add_option("--send-arguments", options.send_arguments, "more arguments of `xfer send`");
-  loopback->add_option("--receive-arguments", options.receive_arguments, "more arguments of `xfer recv`");
+  loopback->add_option("--receive-arguments", options.receive_arguments,
+                       "more arguments of `xfer recv`");
   CLI11_PARSE(app, argc, argv);
 
   struct sigaction interrupt {};

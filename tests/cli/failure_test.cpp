@@ -1,5 +1,4 @@
 #include <arpa/inet.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -188,7 +187,7 @@ TEST_CASE("missing sources") {
 
 // Pins the same for a file that may not be read, among a hundred others.
 TEST_CASE("an unreadable source among many") {
-  if (!root_for("an unreadable source among many")) return;
+  if (!can_be_another_user("an unreadable source among many")) return;
   const TempDir dir;
   for (int i = 0; i < 100; ++i) write_file(dir / ("src/f" + std::to_string(i)), std::to_string(i));
   fs::permissions(dir / "src/f50", fs::perms::none);
@@ -197,10 +196,6 @@ TEST_CASE("an unreadable source among many") {
   ProcessOptions nobody;
   nobody.unprivileged = true;
   const Finished sent = run({"send", "--plain", dir / "src/", receiver.address()}, nobody);
-  if (sent.status == 127 || sent.status == 126) {
-    WARN("skipped: the built command cannot be run by another user");
-    return;
-  }
   CHECK(sent.status == 13);
   CHECK(receiver.process().wait() == 13);
   CHECK(tree(dir / "in").size() == 99);
@@ -226,13 +221,13 @@ TEST_CASE("the destination cannot be written") {
   SECTION("raw: the target is a directory") {
     dir.make("in");
     Receiver receiver({"--raw", "--once", dir / "in"});
-    const Finished sent = run({"send", "--plain", "--raw", dir / "x", receiver.address()});
+    // What the sender hears depends on how much was acknowledged by then.
+    run({"send", "--plain", "--raw", dir / "x", receiver.address()});
     CHECK(receiver.process().wait() == 9);
     check_one_line(receiver.process().err(), {dir / "in"});
-    CHECK(sent.status != 0);
   }
   SECTION("the directory is read-only") {
-    if (!root_for("a read-only directory")) return;
+    if (!can_be_another_user("a read-only directory")) return;
     fs::permissions(dir.path(), fs::perms(0755));
     fs::permissions(dir.make("in"), fs::perms(0555));
     ProcessOptions nobody;
@@ -249,12 +244,10 @@ TEST_CASE("the destination cannot be written") {
 // Pins a full disk: told at once with its own status on both sides, not at the end of the file, and
 // nothing is left.
 TEST_CASE("the disk is full") {
-  if (!root_for("a full disk")) return;
+  // The mount is seen by this thread and its children only, and goes with them.
+  if (!can_mount("a full disk")) return;
   const TempDir dir;
   const std::string in = dir.make("in");
-  // The mount is seen by this thread and its children only, and goes with them.
-  REQUIRE(::unshare(CLONE_NEWNS) == 0);
-  REQUIRE(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0);
   REQUIRE(::mount("none", in.c_str(), "tmpfs", 0, "size=16m") == 0);
   write_file(dir / "big", "");
   fs::resize_file(dir / "big", 1ULL << 30U);
@@ -287,8 +280,7 @@ TEST_CASE("raw and framed ends do not fit") {
   }
   SECTION("a raw sender at a framed receiver") {
     Receiver receiver({"--once", "--dir", dir.make("in")});
-    const Finished sent = run({"send", "--plain", "--raw", dir / "x", receiver.address()});
-    CHECK(sent.status != 0);
+    run({"send", "--plain", "--raw", dir / "x", receiver.address()});
     CHECK(receiver.process().wait() == 5);
     CHECK(errors(receiver.process().err()).size() == 1);
     CHECK(tree(dir / "in").empty());

@@ -1,5 +1,9 @@
 #include "cli/fixture.hpp"
 
+#include <netdb.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -110,10 +114,35 @@ Receiver::Receiver(const std::vector<std::string>& arguments, const ProcessOptio
 
 int Receiver::port() const { return std::stoi(address_.substr(address_.rfind(':') + 1)); }
 
-bool root_for(const char* what) {
-  if (::geteuid() == 0) return true;
-  WARN("skipped, needs root: " << what);
+bool can_mount(const char* what) {
+  if (::unshare(CLONE_NEWNS) == 0 &&
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0)
+    return true;
+  WARN("skipped, mounting is not permitted: " << what);
   return false;
+}
+
+bool can_be_another_user(const char* what) {
+  ProcessOptions options;
+  options.unprivileged = true;
+  if (::geteuid() == 0 && run({"--version"}, options).status == 0) return true;
+  WARN("skipped, needs root and a command that others may run: " << what);
+  return false;
+}
+
+bool has_address(const char* what, const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  bool usable = false;
+  if (::getaddrinfo(host.c_str(), nullptr, &hints, &found) == 0) {
+    const int fd = ::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    usable = fd >= 0 && ::bind(fd, found->ai_addr, found->ai_addrlen) == 0;
+    ::close(fd);
+    ::freeaddrinfo(found);
+  }
+  if (!usable) WARN("skipped, " << host << " is no address of this machine: " << what);
+  return usable;
 }
 
 namespace {

@@ -66,9 +66,12 @@ class Receiver {
   std::string address_;
 };
 
-/// Whether the test may mount, drop privileges and the like; if not, a visible warning that `what`
-/// was skipped.
-bool root_for(const char* what);
+/// Whether the machine lets the test do what it needs; if not, a visible warning that `what` was
+/// skipped.
+bool can_mount(const char* what);  ///< in a mount namespace of its own, which this call enters
+bool can_be_another_user(const char* what);  ///< run the command with ProcessOptions::unprivileged
+bool has_address(const char* what,
+                 const std::string& host);  ///< the name resolves, and to a local address
 
 /// Value of a field in the newest JSON event of that name in `out`; throws if there is none.
 std::string json_field(const std::string& out, const std::string& event, const std::string& field);

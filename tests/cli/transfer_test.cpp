@@ -201,19 +201,28 @@ TEST_CASE("raw mode moves bare bytes") {
   }
 }
 
-// Pins IPv6, and names that resolve.
-TEST_CASE("IPv6 and host names") {
+// Pins IPv6.
+TEST_CASE("IPv6") {
+  if (!has_address("IPv6", "::1")) return;
   const TempDir dir;
   write_file(dir / "x", "x");
-  send_ok({dir / "x"}, dir.make("6"), {"-6"}, "[::1]");
-  CHECK(tree(dir / "6") == Words{"x"});
-  Receiver receiver({"--once", "--dir", dir.make("any")}, {}, "");  // all addresses
-  const Finished sent =
-      run({"send", "--plain", dir / "x", "localhost:" + std::to_string(receiver.port())});
+  send_ok({dir / "x"}, dir.make("in"), {"-6"}, "[::1]");
+  CHECK(tree(dir / "in") == Words{"x"});
+}
+
+// Pins host names, against a receiver that listens at all addresses.
+TEST_CASE("host names") {
+  if (!has_address("host names", "localhost")) return;
+  const TempDir dir;
+  write_file(dir / "x", "x");
+  Receiver receiver({"--once", "--dir", dir.make("in")}, {}, "");
+  std::string address = "localhost:";
+  address += std::to_string(receiver.port());
+  const Finished sent = run({"send", "--plain", dir / "x", address});
   CAPTURE(sent.err);
   CHECK(sent.status == 0);
   CHECK(receiver.process().wait() == 0);
-  CHECK(tree(dir / "any") == Words{"x"});
+  CHECK(tree(dir / "in") == Words{"x"});
 }
 
 // Pins --bind: the receiver sees the address and port asked for.
@@ -247,6 +256,39 @@ TEST_CASE("a receiver serves until it is stopped") {
   CHECK(tree(dir / "in").size() == 9);
   receiver.process().signal(SIGTERM);
   CHECK(receiver.process().wait() == 130);
+}
+
+// Pins --max-sessions: one sender too many is turned away, and is welcome when the first is gone.
+TEST_CASE("a receiver limits the number of its senders") {
+  const TempDir dir;
+  write_file(dir / "x", "x");
+  Receiver receiver({"--max-sessions", "1", "--json", "--dir", dir.make("in")});
+  ProcessOptions options;
+  options.keep_input_open = true;
+  Process first(xfer({"send", "--plain", "-", receiver.address()}), options);
+  receiver.process().wait_for_output("\"connected\"");
+  const Finished second = run({"send", "--plain", dir / "x", receiver.address()});
+  CHECK(second.status == 4);
+  CHECK(second.err.find("rejected") != std::string::npos);
+  first.close_input();
+  CHECK(first.wait() == 0);
+  receiver.process().wait_for_output("\"summary\"");
+}
+
+// Pins that --max-rate limits what is sent, with either congestion control: 2 MB at 16 Mbit/s take
+// a second.
+TEST_CASE("the rate has a ceiling") {
+  const TempDir dir;
+  write_file(dir / "x", sample_bytes(2'000'000));
+  for (const char* const cc : {"udt", "fixed"}) {
+    CAPTURE(cc);
+    Receiver receiver({"--once", "--dir", dir.make("in")});
+    const Finished sent = run({"send", "--plain", "--json", "--cc", cc, "--max-rate", "16M",
+                               dir / "x", receiver.address()});
+    CHECK(sent.status == 0);
+    CHECK(receiver.process().wait() == 0);
+    CHECK(std::stod(json_field(sent.out, "summary", "elapsed_s")) > 0.9);
+  }
 }
 
 // Pins that nobody lingers once a file is there: a megabyte takes no longer than starting and a few

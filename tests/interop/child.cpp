@@ -21,7 +21,8 @@ Duration until(SteadyTime deadline) { return deadline - std::chrono::steady_cloc
 
 }  // namespace
 
-Child::Child(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+Child::Child(const std::vector<std::string>& arguments,
+             const std::vector<std::string>& environment) {
   int to_child[2];
   int from_child[2];
   XFER_ASSERT(pipe2(to_child, O_CLOEXEC) == 0 && pipe2(from_child, O_CLOEXEC) == 0);

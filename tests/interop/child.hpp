@@ -11,8 +11,8 @@
 
 namespace xfer::interop {
 
-/// A child process whose output is read line by line with a time limit. It dies with the test: when the test ends
-/// (PR_SET_PDEATHSIG) and when this object does.
+/// A child process whose output is read line by line with a time limit. It dies with the test: when
+/// the test ends (PR_SET_PDEATHSIG) and when this object does.
 class Child {
  public:
   /// How a child ended.
@@ -24,7 +24,8 @@ class Child {
     [[nodiscard]] bool good() const { return !timed_out && status == 0; }
   };
 
-  /// Starts `arguments[0]`, a path, with the rest as its arguments. `environment` entries (`NAME=value`) are added.
+  /// Starts `arguments[0]`, a path, with the rest as its arguments. `environment` entries
+  /// (`NAME=value`) are added.
   explicit Child(const std::vector<std::string>& arguments,
                  const std::vector<std::string>& environment = {});
   ~Child();
@@ -32,7 +33,8 @@ class Child {
   Child& operator=(Child&&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// The next line of output without its end; nullopt: none within `limit`, or the output has ended.
+  /// The next line of output without its end; nullopt: none within `limit`, or the output has
+  /// ended.
   std::optional<std::string> read_line(Duration limit);
   /// The rest of the first line that starts with `prefix`, however much comes before it.
   std::optional<std::string> read_after(const std::string& prefix, Duration limit);

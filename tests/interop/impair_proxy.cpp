@@ -55,7 +55,8 @@ class Descriptor {
 int udp_socket() {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   XFER_ASSERT(fd >= 0);
-  // Room for whole bursts, so that the proxy loses only what it means to. The forced form needs a privilege.
+  // Room for whole bursts, so that the proxy loses only what it means to. The forced form needs a
+  // privilege.
   const int size = 16 << 20;
   if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) != 0)
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
@@ -295,7 +296,8 @@ class ImpairProxy::Impl {
     auto& seen = way == Way::forward ? stats_.forward : stats_.back;
     auto& numbers = way == Way::forward ? forwarded_ : returned_;
     ++seen.data_packets;
-    if (!numbers.insert(std::get<wire::DataHeader>(*header).seq.value()).second) ++seen.data_repeated;
+    if (!numbers.insert(std::get<wire::DataHeader>(*header).seq.value()).second)
+      ++seen.data_repeated;
   }
 
   void release_due() {

@@ -15,17 +15,19 @@ enum class Way : std::uint8_t {
   back,
 };
 
-/// What the proxy does to the datagrams of both directions. Probabilities are per datagram, in [0, 1].
+/// What the proxy does to the datagrams of both directions. Probabilities are per datagram, in [0,
+/// 1].
 struct Impairment {
   double loss = 0;
   double reorder = 0;
   double duplicate = 0;
-  Duration delay{};                ///< one way
-  Duration reorder_delay = 1ms;    ///< a reordered datagram arrives this much late
+  Duration delay{};              ///< one way
+  Duration reorder_delay = 1ms;  ///< a reordered datagram arrives this much late
   std::uint64_t seed = 1;
 
-  /// Drops the data packet with index `packet` (0 is the connection's first of that direction) the first `times` times
-  /// it is sent. The direction must start at the sequence number of the client's handshake: not for rendezvous.
+  /// Drops the data packet with index `packet` (0 is the connection's first of that direction) the
+  /// first `times` times it is sent. The direction must start at the sequence number of the
+  /// client's handshake: not for rendezvous.
   struct ScriptedDrop {
     Way way = Way::forward;
     std::uint32_t packet = 0;
@@ -44,19 +46,21 @@ struct ImpairStats {
     std::uint64_t dropped = 0;
     std::uint64_t duplicated = 0;
     std::uint64_t reordered = 0;
-    std::uint64_t data_packets = 0;    ///< UDT data packets that arrived at the proxy
-    std::uint64_t data_repeated = 0;   ///< of those, with a sequence number forwarded earlier
+    std::uint64_t data_packets = 0;   ///< UDT data packets that arrived at the proxy
+    std::uint64_t data_repeated = 0;  ///< of those, with a sequence number forwarded earlier
     std::uint64_t largest_datagram = 0;
   };
   Direction forward;
   Direction back;
   std::optional<std::uint32_t> isn;  ///< of the client's first handshake
   unsigned scripted_drops = 0;
-  /// From the first scripted drop to the moment a copy of that packet was let through; nullopt: never.
+  /// From the first scripted drop to the moment a copy of that packet was let through; nullopt:
+  /// never.
   std::optional<Duration> repair_time;
 };
 
-/// UDP proxy on the loopback interface, IPv4, for one client and one target, with a thread of its own.
+/// UDP proxy on the loopback interface, IPv4, for one client and one target, with a thread of its
+/// own.
 class ImpairProxy {
  public:
   /// Aborts when the system gives no sockets.

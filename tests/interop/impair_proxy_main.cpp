@@ -1,4 +1,5 @@
-// The impairment proxy as a program: prints its port, forwards until standard input ends, prints what it saw.
+// The impairment proxy as a program: prints its port, forwards until standard input ends, prints
+// what it saw.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -21,7 +22,8 @@ int main(int argc, char** argv) {
   app.add_option("--reorder", impairment.reorder, "probability");
   app.add_option("--duplicate", impairment.duplicate, "probability");
   app.add_option("--delay-ms", delay_ms, "one way");
-  app.add_option("--reorder-delay-ms", reorder_delay_ms, "how much later a reordered datagram arrives");
+  app.add_option("--reorder-delay-ms", reorder_delay_ms,
+                 "how much later a reordered datagram arrives");
   app.add_option("--seed", impairment.seed);
   app.add_option("--drop-packet", drop_packet, "index of a data packet from the client to drop");
   app.add_option("--drop-times", drop.times, "how often it is dropped");

@@ -1,5 +1,6 @@
-// Our implementation against stock UDT4, each end a process of its own, real sockets on the loopback interface.
-// Every case checks every byte at the receiver and the exit status of both programs. Prints how many cases ran.
+// Our implementation against stock UDT4, each end a process of its own, real sockets on the
+// loopback interface. Every case checks every byte at the receiver and the exit status of both
+// programs. Prints how many cases ran.
 
 #include <unistd.h>
 
@@ -119,8 +120,9 @@ TEST_CASE("the harness itself works with stock on both ends") {
 
 TEST_CASE("every size goes either way and both ways at once") {
   // Empty streams, one byte, one byte around a full packet, one block, many windows.
-  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1455},
-                                    std::uint64_t{1456}, std::uint64_t{1457}, kMedium, 100 * kMiB}) {
+  for (const std::uint64_t bytes :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1455}, std::uint64_t{1456},
+        std::uint64_t{1457}, kMedium, 100 * kMiB}) {
     for (const auto setting : kRoles)
       for (const auto direction : {Direction::up, Direction::down, Direction::both})
         run_case(title("size", setting, direction, bytes), pair_of(setting, direction, bytes));
@@ -128,18 +130,21 @@ TEST_CASE("every size goes either way and both ways at once") {
 }
 
 TEST_CASE("both ends use the smaller of the packet sizes they announce") {
-  // On the wire no datagram is longer than the smaller MSS allows, and full ones are exactly that long (rule I-20).
+  // On the wire no datagram is longer than the smaller MSS allows, and full ones are exactly that
+  // long (rule I-20).
   for (const int mss : {576, 1400, 1500, 9000}) {
     for (const auto setting : kRoles) {
       for (const bool ours : {true, false}) {
         auto options = pair_of(setting, Direction::both, kMedium);
         options.impairment.emplace();
-        (ours ? our_side(options) : stock_side(options)).arguments = {"--mss=" + std::to_string(mss)};
-        const std::string what =
-            "MSS " + std::to_string(mss) + (ours ? " of ours" : " of stock");
-        const auto result = run_case(title(what.c_str(), setting, Direction::both, kMedium), options);
+        (ours ? our_side(options) : stock_side(options)).arguments = {"--mss=" +
+                                                                      std::to_string(mss)};
+        const std::string what = "MSS " + std::to_string(mss) + (ours ? " of ours" : " of stock");
+        const auto result =
+            run_case(title(what.c_str(), setting, Direction::both, kMedium), options);
         const auto agreed = std::min(mss, 1500);
-        CHECK(result.impairment.forward.largest_datagram == static_cast<std::uint64_t>(agreed - 28));
+        CHECK(result.impairment.forward.largest_datagram ==
+              static_cast<std::uint64_t>(agreed - 28));
         CHECK(result.impairment.back.largest_datagram == static_cast<std::uint64_t>(agreed - 28));
         CHECK(fact(our_exit(options, result), "payload") == agreed - 44);
       }
@@ -151,7 +156,8 @@ TEST_CASE("jumbo packets when both ends allow them") {
   for (const auto setting : kRoles) {
     auto options = pair_of(setting, Direction::both, 20 * kMiB);
     options.caller.arguments = options.listener.arguments = {"--mss=9000"};
-    const auto result = run_case(title("MSS 9000 of both", setting, Direction::both, 20 * kMiB), options);
+    const auto result =
+        run_case(title("MSS 9000 of both", setting, Direction::both, 20 * kMiB), options);
     CHECK(fact(our_exit(options, result), "payload") == 9000 - 44);
   }
 }
@@ -190,7 +196,8 @@ TEST_CASE("rendezvous, either side first") {
 }
 
 TEST_CASE("rendezvous with different packet sizes") {
-  // Stock adopts the peer's announced size without taking the minimum; ours keeps both ends at it (rule I-23).
+  // Stock adopts the peer's announced size without taking the minimum; ours keeps both ends at it
+  // (rule I-23).
   for (const auto setting : kRoles) {
     for (const bool ours : {true, false}) {
       auto options = pair_of(setting, Direction::both, kMedium);
@@ -221,8 +228,8 @@ TEST_CASE("through a path with 2 % loss, 2 % reordering and 1 % duplication") {
     for (const auto direction : {Direction::up, Direction::down, Direction::both}) {
       for (const Duration delay : {0ms, 5ms}) {
         auto options = pair_of(setting, direction, 2 * kMiB);
-        options.impairment =
-            Impairment{.loss = 0.02, .reorder = 0.02, .duplicate = 0.01, .delay = delay, .seed = seed++};
+        options.impairment = Impairment{
+            .loss = 0.02, .reorder = 0.02, .duplicate = 0.01, .delay = delay, .seed = seed++};
         options.timeout = 60s;
         // Stock's one shutdown packet may be lost: nobody waits long for it.
         options.caller.arguments = options.listener.arguments = {"--end-wait-ms=1000"};
@@ -234,7 +241,8 @@ TEST_CASE("through a path with 2 % loss, 2 % reordering and 1 % duplication") {
 }
 
 TEST_CASE("a receiver that closes with its last byte") {
-  // Fault F6: stock's shutdown may come before its last ACK, and ours must not call the transfer failed.
+  // Fault F6: stock's shutdown may come before its last ACK, and ours must not call the transfer
+  // failed.
   for (const auto setting : kRoles) {
     for (const auto direction : {Direction::up, Direction::down}) {
       for (const std::uint64_t bytes : {std::uint64_t{1456}, 4 * kMiB}) {
@@ -247,12 +255,13 @@ TEST_CASE("a receiver that closes with its last byte") {
 }
 
 TEST_CASE("a slow reader fills the window and the transfer goes on") {
-  // Fault A5. Windows of 1024 packets are full long before the reader starts; stock hears of the room only from the
-  // packets it may always send (rule I-15).
+  // Fault A5. Windows of 1024 packets are full long before the reader starts; stock hears of the
+  // room only from the packets it may always send (rule I-15).
   for (const auto setting : kRoles) {
     for (const auto direction : {Direction::up, Direction::down}) {
       auto options = pair_of(setting, direction, 8 * kMiB);
-      options.caller.arguments = options.listener.arguments = {"--window=1024", "--read-pause-ms=1500"};
+      options.caller.arguments =
+          options.listener.arguments = {"--window=1024", "--read-pause-ms=1500"};
       const auto result = run_case(title("slow reader", setting, direction, 8 * kMiB), options);
       CHECK(result.elapsed < 6s);
     }
@@ -264,11 +273,14 @@ TEST_CASE("a message-oriented caller is rejected and the listener lives on") {
   Child listener({XFER_OUR_PEER, "listen", "--receive=1457", "--close-last"});
   const auto port = listener.read_after("port ", 10s);
   REQUIRE(port);
-  Child wrong({XFER_STOCK_PEER, "connect", "--datagram", "--peer-host=127.0.0.1", "--peer-port=" + *port});
+  Child wrong(
+      {XFER_STOCK_PEER, "connect", "--datagram", "--peer-host=127.0.0.1", "--peer-port=" + *port});
   const auto rejected = wrong.wait(10s);
-  judge("datagram caller", rejected.output.find("connect: 1002 ") != std::string::npos, rejected.output);
+  judge("datagram caller", rejected.output.find("connect: 1002 ") != std::string::npos,
+        rejected.output);
 
-  Child right({XFER_STOCK_PEER, "connect", "--send=1457", "--peer-host=127.0.0.1", "--peer-port=" + *port});
+  Child right(
+      {XFER_STOCK_PEER, "connect", "--send=1457", "--peer-host=127.0.0.1", "--peer-port=" + *port});
   const auto accepted = right.wait(10s);
   const auto served = listener.wait(10s);
   judge("stream caller after a rejected one", accepted.good() && served.good(),
@@ -282,11 +294,13 @@ TEST_CASE("a message-oriented stock listener rejects our caller") {
   REQUIRE(port);
   Child caller({XFER_OUR_PEER, "connect", "--peer-host=127.0.0.1", "--peer-port=" + *port});
   const auto exit = caller.wait(10s);
-  judge("datagram listener", exit.output.find("connect_rejected") != std::string::npos, exit.output);
+  judge("datagram listener", exit.output.find("connect_rejected") != std::string::npos,
+        exit.output);
 }
 
 TEST_CASE("the stock file sample in both roles") {
-  // Wire facts, section 14: the server sends name-addressed files, the client closes after the last byte (fault F6).
+  // Wire facts, section 14: the server sends name-addressed files, the client closes after the last
+  // byte (fault F6).
   const TemporaryDirectory directory;
   const std::string source = directory.file("source");
   const std::string target = directory.file("target");
@@ -295,9 +309,11 @@ TEST_CASE("the stock file sample in both roles") {
     const char* server;
     const char* client;
   };
-  for (const auto& roles : {Roles{"stock sendfile, our recvfile", XFER_STOCK_SAMPLE, XFER_OUR_SAMPLE},
-                            Roles{"our sendfile, stock recvfile", XFER_OUR_SAMPLE, XFER_STOCK_SAMPLE}}) {
-    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{1456}, std::size_t{10'000'000}}) {
+  for (const auto& roles :
+       {Roles{"stock sendfile, our recvfile", XFER_STOCK_SAMPLE, XFER_OUR_SAMPLE},
+        Roles{"our sendfile, stock recvfile", XFER_OUR_SAMPLE, XFER_STOCK_SAMPLE}}) {
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{1}, std::size_t{1456}, std::size_t{10'000'000}}) {
       std::string content(size, '\0');
       Pattern(size + 1).fill(0, std::as_writable_bytes(std::span(content)));
       std::ofstream(source, std::ios::binary) << content;

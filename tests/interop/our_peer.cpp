@@ -59,7 +59,8 @@ class OurLink final : public Link {
 
       const bool given_up = end_deadline && now >= *end_deadline;
       const bool writing = !flow.sent_all();
-      const bool reading = !flow.ended() && !given_up && (!flow.received_all() || options.close_last);
+      const bool reading =
+          !flow.ended() && !given_up && (!flow.received_all() || options.close_last);
       if (!writing && !reading) break;
       if (writing && (flow.ended() || stream_->failed())) {
         error_ = "write: the peer has closed";

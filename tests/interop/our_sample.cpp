@@ -1,5 +1,5 @@
-// The file transfer protocol of UDT's sample programs (see stock_sample.cpp) on our implementation, as any program
-// could use a raw stream: both roles, the file in memory.
+// The file transfer protocol of UDT's sample programs (see stock_sample.cpp) on our implementation,
+// as any program could use a raw stream: both roles, the file in memory.
 
 #include <CLI/CLI.hpp>
 #include <bit>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int32_t kMaxName = 1023;
 constexpr Duration kLimit = 20s;
-static_assert(std::endian::native == std::endian::little, "the protocol has no byte order of its own");
+static_assert(std::endian::native == std::endian::little,
+              "the protocol has no byte order of its own");
 
 struct Options {
   std::string host = "127.0.0.1";
@@ -43,7 +44,8 @@ int serve(const Options& options) {
   std::string error;
   const auto driver = ours::open_driver(options.host, 0, error);
   if (!driver) return fail(error);
-  if (const auto listening = driver->listen({}); !listening) return fail("listen", listening.error());
+  if (const auto listening = driver->listen({}); !listening)
+    return fail("listen", listening.error());
   std::printf("port %u\n", static_cast<unsigned>(driver->local_address().port));
   std::fflush(stdout);
   const auto stream = driver->accept(kLimit);
@@ -51,7 +53,8 @@ int serve(const Options& options) {
 
   ours::Reader reader(**stream);
   std::int32_t length = 0;
-  if (const auto read = reader.read(room_for(length)); !read) return fail("name length", read.error());
+  if (const auto read = reader.read(room_for(length)); !read)
+    return fail("name length", read.error());
   if (length < 0 || length > kMaxName) return fail("name length out of range");
   std::string name(static_cast<std::size_t>(length), '\0');
   if (const auto read = reader.read(std::as_writable_bytes(std::span(name))); !read)
@@ -60,7 +63,8 @@ int serve(const Options& options) {
   std::ifstream file(name, std::ios::binary);
   const std::vector<char> content{std::istreambuf_iterator<char>(file), {}};
   const std::int64_t size = file ? static_cast<std::int64_t>(content.size()) : -1;
-  if (const auto sent = (*stream)->write(bytes_of(size), true); !sent) return fail("size", sent.error());
+  if (const auto sent = (*stream)->write(bytes_of(size), true); !sent)
+    return fail("size", sent.error());
   if (const auto sent = (*stream)->write(std::as_bytes(std::span(content)), true); !sent)
     return fail("content", sent.error());
   if (const auto finished = ours::finish_and_wait(**stream, kLimit); !finished)
@@ -105,7 +109,8 @@ int run(int argc, char** argv) {
   Options options;
   CLI::App app("UDT's sample file transfer on our implementation");
   app.require_subcommand(1);
-  auto* const sendfile = app.add_subcommand("sendfile", "serve one file on a free port, which is printed");
+  auto* const sendfile =
+      app.add_subcommand("sendfile", "serve one file on a free port, which is printed");
   auto* const recvfile = app.add_subcommand("recvfile", "fetch a file");
   recvfile->add_option("host", options.host)->required();
   recvfile->add_option("port", options.port)->required();

@@ -30,8 +30,9 @@ class Reader {
   ByteView rest_;  ///< handed out by the stream, not asked for yet
 };
 
-/// Ends the stream out and waits until it is over. A peer that has shut down by itself before acknowledging the last
-/// packets is no failure (wire rule I-21): programs on stock UDT4 close like that.
+/// Ends the stream out and waits until it is over. A peer that has shut down by itself before
+/// acknowledging the last packets is no failure (wire rule I-21): programs on stock UDT4 close like
+/// that.
 Result<void> finish_and_wait(net::Stream& stream, Duration limit);
 
 }  // namespace xfer::interop::ours

@@ -42,7 +42,8 @@ std::string PairResult::report() const {
 }
 
 PairResult run_pair(const PairOptions& options) {
-  // A one-way sender closes first; with data both ways the caller does, once it has sent and received everything.
+  // A one-way sender closes first; with data both ways the caller does, once it has sent and
+  // received everything.
   const bool listener_first = options.listener.sends > 0 && options.caller.sends == 0;
   const bool wait_for_end = !options.both_close_early;
   const char* const caller_role = options.rendezvous ? "rendezvous" : "connect";

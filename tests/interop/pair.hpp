@@ -15,8 +15,8 @@ const char* name(Implementation implementation);
 /// One end of a test transfer.
 struct Side {
   Implementation implementation = Implementation::ours;
-  std::uint64_t sends = 0;                ///< bytes
-  std::vector<std::string> arguments{};   ///< further options of the peer program, see PeerOptions
+  std::uint64_t sends = 0;               ///< bytes
+  std::vector<std::string> arguments{};  ///< further options of the peer program, see PeerOptions
 };
 
 /// Two peer programs and how they meet.
@@ -25,8 +25,9 @@ struct PairOptions {
   Side listener;  ///< rendezvous: the side that starts second
   bool rendezvous = false;
   std::string host = "127.0.0.1";
-  /// Both sides close as soon as they have everything, as file receivers do: the sender may see the end of the
-  /// connection before its last acknowledgement. Otherwise the receiver waits for the sender's end.
+  /// Both sides close as soon as they have everything, as file receivers do: the sender may see the
+  /// end of the connection before its last acknowledgement. Otherwise the receiver waits for the
+  /// sender's end.
   bool both_close_early = false;
   std::optional<Impairment> impairment;
   Duration timeout = 20s;

@@ -106,7 +106,8 @@ std::optional<std::size_t> Pattern::mismatch(std::uint64_t offset, ByteView byte
     const std::size_t count = std::min(sizeof expected, bytes.size() - done);
     fill(offset + done, {expected, count});
     if (std::memcmp(expected, bytes.data() + done, count) != 0) {
-      const auto* const wrong = std::mismatch(expected, expected + count, bytes.data() + done).first;
+      const auto* const wrong =
+          std::mismatch(expected, expected + count, bytes.data() + done).first;
       return done + static_cast<std::size_t>(wrong - expected);
     }
     done += count;

@@ -7,14 +7,15 @@
 
 #include "base/bytes.hpp"
 
-/// One end of a test transfer as a program of its own, the same for our implementation and for stock UDT4: the test
-/// starts two of them, of any pairing, and judges what they print. `our_peer` and `stock_peer` differ only in their
-/// Link.
+/// One end of a test transfer as a program of its own, the same for our implementation and for
+/// stock UDT4: the test starts two of them, of any pairing, and judges what they print. `our_peer`
+/// and `stock_peer` differ only in their Link.
 namespace xfer::interop {
 
 enum class Role { listen, connect, rendezvous };
 
-/// What a peer program is told on its command line. 0 means "the implementation's default" for every size.
+/// What a peer program is told on its command line. 0 means "the implementation's default" for
+/// every size.
 struct PeerOptions {
   Role role = Role::listen;
   std::string bind_host = "127.0.0.1";
@@ -25,21 +26,23 @@ struct PeerOptions {
   std::uint64_t receive = 0;  ///< bytes
   std::uint64_t send_seed = 1;
   std::uint64_t receive_seed = 1;
-  bool close_last = false;           ///< wait for the peer's end of stream before closing
-  unsigned end_wait_ms = 0;          ///< close_last: give up waiting after this long; 0: never, the end must come
-  unsigned read_pause_ms = 0;        ///< a slow reader: nothing is read for this long
-  unsigned timeout_ms = 20'000;      ///< the program fails when it runs longer
+  bool close_last = false;  ///< wait for the peer's end of stream before closing
+  unsigned end_wait_ms =
+      0;  ///< close_last: give up waiting after this long; 0: never, the end must come
+  unsigned read_pause_ms = 0;    ///< a slow reader: nothing is read for this long
+  unsigned timeout_ms = 20'000;  ///< the program fails when it runs longer
 
-  int mss = 0;         ///< bytes
-  int window = 0;      ///< packets (stock: UDT_FC)
-  int udt_buffer = 0;  ///< bytes, both directions
-  int udp_buffer = 0;  ///< bytes, both directions
+  int mss = 0;                       ///< bytes
+  int window = 0;                    ///< packets (stock: UDT_FC)
+  int udt_buffer = 0;                ///< bytes, both directions
+  int udp_buffer = 0;                ///< bytes, both directions
   bool datagram = false;             ///< stock only: a message-oriented socket
   bool near_wrap = false;            ///< stock only: initial sequence number just below 2^31
   std::optional<std::uint32_t> isn;  ///< ours only
 };
 
-/// The pseudo-random bytes that a seed stands for, readable from any place; both ends make them for themselves.
+/// The pseudo-random bytes that a seed stands for, readable from any place; both ends make them for
+/// themselves.
 class Pattern {
  public:
   explicit Pattern(std::uint64_t seed) : seed_(seed) {}
@@ -52,7 +55,8 @@ class Pattern {
   std::uint64_t seed_;
 };
 
-/// What is still to be sent and received, and the check of what came. One thread may produce while another consumes.
+/// What is still to be sent and received, and the check of what came. One thread may produce while
+/// another consumes.
 class Flow {
  public:
   explicit Flow(const PeerOptions& options);
@@ -83,8 +87,8 @@ class Flow {
   bool ended_ = false;
 };
 
-/// One implementation of UDT, driven through its public API. Every call blocks; a failing one describes itself in
-/// error(). The program's own time limit ends a call that hangs.
+/// One implementation of UDT, driven through its public API. Every call blocks; a failing one
+/// describes itself in error(). The program's own time limit ends a call that hangs.
 class Link {
  public:
   virtual ~Link() = default;
@@ -100,9 +104,10 @@ class Link {
   [[nodiscard]] virtual std::string error() const = 0;
 };
 
-/// The program: parses the command line, prints `port N` once bound (a rendezvous side then reads the peer's port from
-/// standard input), `connected`, and `done ...` or `error ...`. Exit status 0 only if everything was as expected.
-/// Does not return: the process ends without running destructors of libraries that would wait.
+/// The program: parses the command line, prints `port N` once bound (a rendezvous side then reads
+/// the peer's port from standard input), `connected`, and `done ...` or `error ...`. Exit status 0
+/// only if everything was as expected. Does not return: the process ends without running
+/// destructors of libraries that would wait.
 [[noreturn]] void run_peer(int argc, char** argv, std::unique_ptr<Link> link);
 
 }  // namespace xfer::interop

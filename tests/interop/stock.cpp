@@ -3,11 +3,11 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <udt/udt.h>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <udt/udt.h>
 
 namespace {
 /// -1: the numbers of a small generator; else the number always returned.
@@ -15,8 +15,8 @@ std::atomic<int> g_fixed_random{-1};
 std::atomic<std::uint32_t> g_random_state{1};
 }  // namespace
 
-// libudt takes initial sequence numbers from the C library's rand(), seeded with the time. These definitions come
-// first in symbol resolution, so that a test can place the sequence numbers.
+// libudt takes initial sequence numbers from the C library's rand(), seeded with the time. These
+// definitions come first in symbol resolution, so that a test can place the sequence numbers.
 extern "C" {
 void srand(unsigned seed) noexcept { g_random_state = seed * 2 + 1; }
 int rand() noexcept {
@@ -75,12 +75,11 @@ Handle open_bound(const std::string& host, std::uint16_t port, const SocketOptio
     const bool on = true;
     if (UDT::setsockopt(socket, 0, UDT_RENDEZVOUS, &on, sizeof on) == UDT::ERROR) return kNone;
   }
-  const bool ready = set(socket, UDT_MSS, options.mss) && set(socket, UDT_FC, options.window) &&
-                     set(socket, UDT_SNDBUF, options.udt_buffer) &&
-                     set(socket, UDT_RCVBUF, options.udt_buffer) &&
-                     set(socket, UDP_SNDBUF, options.udp_buffer) &&
-                     set(socket, UDP_RCVBUF, options.udp_buffer) &&
-                     UDT::bind(socket, address.get(), address.size) != UDT::ERROR;
+  const bool ready =
+      set(socket, UDT_MSS, options.mss) && set(socket, UDT_FC, options.window) &&
+      set(socket, UDT_SNDBUF, options.udt_buffer) && set(socket, UDT_RCVBUF, options.udt_buffer) &&
+      set(socket, UDP_SNDBUF, options.udp_buffer) && set(socket, UDP_RCVBUF, options.udp_buffer) &&
+      UDT::bind(socket, address.get(), address.size) != UDT::ERROR;
   return ready ? socket : kNone;
 }
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-/// Stock UDT4 (Debian's libudt) through its public API, with errors as text: what the peer programs, the sample
-/// programs and the benchmarks share.
+/// Stock UDT4 (Debian's libudt) through its public API, with errors as text: what the peer
+/// programs, the sample programs and the benchmarks share.
 namespace xfer::interop::stock {
 
 /// Options set on a stock socket before it is bound; 0 leaves the library's default.
@@ -37,9 +37,9 @@ bool send_all(Handle socket, const char* data, std::size_t size);
 bool receive_all(Handle socket, char* data, std::size_t size);
 /// Receives what there is, at least one byte. 0: the peer closed; -1: error or time-out.
 int receive_some(Handle socket, char* data, int size);
-/// Sends the first `size` bytes of a file / writes the next `size` bytes of the stream to one, as the library's own file
-/// functions do (but for nothing: they fail then if the peer has closed). Blocks until all is in the send buffer /
-/// written.
+/// Sends the first `size` bytes of a file / writes the next `size` bytes of the stream to one, as
+/// the library's own file functions do (but for nothing: they fail then if the peer has closed).
+/// Blocks until all is in the send buffer / written.
 bool send_file(Handle socket, const std::string& path, std::int64_t size);
 bool receive_file(Handle socket, const std::string& path, std::int64_t size);
 /// Makes a receive that waits longer fail.
@@ -50,8 +50,9 @@ void close(Handle socket);
 std::string facts(Handle socket);
 /// `where: code text` of the last failed call of this thread.
 std::string last_error(const char* where);
-/// From now on the library's random numbers are so large that the next connection it calls starts its sequence numbers
-/// about 200 below 2^31. The public API has no option for it, so the C library's generator is replaced.
+/// From now on the library's random numbers are so large that the next connection it calls starts
+/// its sequence numbers about 200 below 2^31. The public API has no option for it, so the C
+/// library's generator is replaced.
 void start_sequence_numbers_near_wrap();
 
 }  // namespace xfer::interop::stock

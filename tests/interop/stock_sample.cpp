@@ -1,5 +1,6 @@
-// The file transfer protocol of UDT's sample programs on stock UDT4, written from its description: the `sendfile`
-// server hands out files by name, the `recvfile` client fetches one. All numbers are native (little endian).
+// The file transfer protocol of UDT's sample programs on stock UDT4, written from its description:
+// the `sendfile` server hands out files by name, the `recvfile` client fetches one. All numbers are
+// native (little endian).
 //
 //   client: 4 bytes, length of the name; the name
 //   server: 8 bytes, size of the file, -1 if it cannot be opened; the content
@@ -57,7 +58,8 @@ int serve(const Options& options) {
   if (socket == stock::kNone) return fail("accept");
 
   std::int32_t length = 0;
-  if (!receive_number(socket, length) || length < 0 || length > kMaxName) return fail("name length");
+  if (!receive_number(socket, length) || length < 0 || length > kMaxName)
+    return fail("name length");
   std::string name(static_cast<std::size_t>(length), '\0');
   if (!stock::receive_all(socket, name.data(), name.size())) return fail("name");
   const std::int64_t size = file_size(name);
@@ -72,7 +74,8 @@ int fetch(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const auto socket = stock::open_bound(options.host, 0, options.socket);
   if (socket == stock::kNone) return fail("bind");
-  // The sample does not bind: any address of the host may be used. Binding to the server's works on one machine.
+  // The sample does not bind: any address of the host may be used. Binding to the server's works on
+  // one machine.
   if (!stock::connect(socket, options.host, options.port)) return fail("connect");
   const auto length = static_cast<std::int32_t>(options.remote_name.size());
   if (!send_number(socket, length)) return fail("name length");

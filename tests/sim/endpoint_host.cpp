@@ -81,8 +81,9 @@ void EndpointHost::listen(const udt::ListenConfig& config,
 }
 
 void EndpointHost::add_memory_limit(const udt::ConnectionConfig& config) {
-  memory_limit_ += (2 << 20) + std::int64_t{config.receive_window} * (config.mss + 128) +
-                   std::int64_t{std::min(config.send_window, udt::kMaxFlightWindow)} * 64;
+  // The flight is bounded by the peer's window too, which no scenario sets above the default.
+  memory_limit_ += (512 << 10) + std::int64_t{config.receive_window} * (config.mss + 64) +
+                   std::int64_t{std::min(config.send_window, udt::kDefaultFlightWindow)} * 64;
 }
 
 void EndpointHost::freeze(bool frozen) {

@@ -75,7 +75,8 @@ TEST_CASE("A flat deque agrees with std::deque", "[base]") {
       model.erase(model.begin() + static_cast<std::ptrdiff_t>(at));
     }
     REQUIRE(values.size() == model.size());
-    if (step % 16 == 0) REQUIRE(std::equal(values.begin(), values.end(), model.begin(), model.end()));
+    if (step % 16 == 0)
+      REQUIRE(std::equal(values.begin(), values.end(), model.begin(), model.end()));
     if (!model.empty()) {
       const std::size_t i = random.below(model.size());
       REQUIRE(values[i] == model[i]);

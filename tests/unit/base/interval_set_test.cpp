@@ -95,9 +95,9 @@ TEST_CASE("A set is emptied from its front", "[base]") {
   CHECK_FALSE(set.contains(24));
 }
 
-// Against a plain set through random adds and removals: same members; ranges ascending, never empty,
-// never touching, so that no walk over them can fail to end.
-TEST_CASE("A set agrees with a set of numbers [D16]", "[base]") {
+// Against a plain set through random adds and removals: same members; ranges ascending, never
+// empty, never touching, so that no walk over them can fail to end.
+TEST_CASE("A set agrees with a set of numbers [D16]", "[base][D16]") {
   SeededRandom random(7);
   IntervalSet set(64);
   std::set<std::int64_t> model;

@@ -95,6 +95,32 @@ TEST_CASE("a pipe that nobody reads any more is an error, not a signal") {
   ::close(out[1]);
 }
 
+TEST_CASE("a raw sender that gives up does not look like one that is done") {
+  // Pins that the end of the connection, which means success here, does not come: the receiver
+  // finds its peer lost.
+  TempDir dir;
+  int in[2];
+  REQUIRE(::pipe(in) == 0);
+  Receiver receiver("", [&](RecvOptions& options) {
+    raw_into(dir / "to")(options);
+    options.timeout = 2s;
+  });
+  auto options = send_options(receiver.port(), {"-"});
+  options.raw = true;
+  options.stdin_fd = in[0];
+  REQUIRE(::write(in[1], "partial", 7) == 7);
+  std::stop_source stop;
+  Recorder seen;
+  seen.when_progress = [&](const Progress& progress) {
+    if (progress.bytes_done == 7) stop.request_stop();
+  };
+  CHECK(code_of(run_send(options, seen, stop.get_token())) == ErrorCode::interrupted);
+  CHECK(code_of(receiver.result()) == ErrorCode::peer_lost);
+  CHECK(tree_of(dir.path()).empty());
+  ::close(in[0]);
+  ::close(in[1]);
+}
+
 TEST_CASE("raw failures have their code, and leave no file") {
   // Pins a missing source, a directory, a full disk, and a target that cannot be created.
   TempDir dir;

@@ -40,7 +40,7 @@ std::uint32_t capacity_of(const std::vector<Duration>& spacings) {
 // values beyond 8 medians out of a mean (the ramp: 11 112), rounds the mean to whole microseconds
 // (1, 2, 1, 2: 1 000 000 although two packets come in 3 us) and gives up on sub-microsecond gaps
 // (0, 1, 0, 1: 0 although two packets come each microsecond).
-TEST_CASE("Arrival rate of the reference trains [B3]", "[udt]") {
+TEST_CASE("Arrival rate of the reference trains [B3]", "[udt][B3]") {
   CHECK(rate_of(std::vector<Duration>(16, 1s)) == 1);
   CHECK(rate_of(std::vector<Duration>(16, 12us)) == 83'334);
   std::vector<Duration> ramp;
@@ -52,7 +52,7 @@ TEST_CASE("Arrival rate of the reference trains [B3]", "[udt]") {
 
 // At 10 Gbit/s packets come every 1.2 us: within a promille, where stock knows 1 000 000 and
 // 500 000 only.
-TEST_CASE("Arrival rate has no microsecond steps [B3]", "[udt]") {
+TEST_CASE("Arrival rate has no microsecond steps [B3]", "[udt][B3]") {
   for (const std::int64_t ns : {100, 250, 600, 1200, 1456, 1999, 2400, 3001}) {
     CAPTURE(ns);
     const double exact = 1e9 / static_cast<double>(ns);
@@ -62,7 +62,7 @@ TEST_CASE("Arrival rate has no microsecond steps [B3]", "[udt]") {
 
 // Nothing is said before a whole group of packets has come, and trains without any spacing (a
 // batch with one time stamp) are unknown, not a division by zero.
-TEST_CASE("Arrival rate of too little or no time is unknown [B4]", "[udt]") {
+TEST_CASE("Arrival rate of too little or no time is unknown [B4]", "[udt][B4]") {
   CHECK(ArrivalRate().packets_per_second() == 0);
   CHECK(rate_of(std::vector<Duration>(15, 1us)) == 0);
   CHECK(rate_of(std::vector<Duration>(16, 1us)) > 0);
@@ -70,7 +70,7 @@ TEST_CASE("Arrival rate of too little or no time is unknown [B4]", "[udt]") {
 }
 
 // Coalesced arrivals: 32 packets with the same time, then a gap. The rate is that over time.
-TEST_CASE("Arrival rate of coalesced arrivals is the rate over time [B5]", "[udt]") {
+TEST_CASE("Arrival rate of coalesced arrivals is the rate over time [B5]", "[udt][B5]") {
   std::vector<Duration> train(31, 0us);
   train.push_back(384us);  // 32 packets in 384 us: 12 us each
   CHECK(rate_of(train, 50) == Approx(83'333).epsilon(0.02));
@@ -105,7 +105,7 @@ TEST_CASE("Arrival times that go back do no harm", "[udt]") {
 }
 
 // Estimates stay within what a stock peer can smooth in 32 bits.
-TEST_CASE("Estimates stay below the wire's limit [I-10]", "[udt]") {
+TEST_CASE("Estimates stay below the wire's limit [I-10]", "[udt][I-10]") {
   CHECK(rate_of(std::vector<Duration>(64, 1ns)) == 250'000'000);
   CHECK(capacity_of(std::vector<Duration>(64, 1ns)) == 250'000'000);
 }
@@ -117,7 +117,7 @@ TEST_CASE("Link capacity of the reference pairs", "[udt]") {
 }
 
 // A few pairs must have been seen; all-zero spacings stay unknown where stock divides by zero.
-TEST_CASE("Link capacity guards against zero spacing [B4]", "[udt]") {
+TEST_CASE("Link capacity guards against zero spacing [B4]", "[udt][B4]") {
   CHECK(LinkCapacity().packets_per_second() == 0);
   CHECK(capacity_of(std::vector<Duration>(3, 12us)) == 0);
   CHECK(capacity_of(std::vector<Duration>(4, 12us)) == 83'334);
@@ -139,7 +139,7 @@ TEST_CASE("Link capacity filters outliers", "[udt]") {
 }
 
 // Only 16n and 16n+1 that follow each other directly make a pair.
-TEST_CASE("Only neighbours that came in order are a pair [B5][I-19]", "[udt]") {
+TEST_CASE("Only neighbours that came in order are a pair [B5][I-19]", "[udt][B5][I-19]") {
   LinkCapacity capacity;
   TimePoint now = kStart;
   for (PacketIndex n = 0; n < 64; ++n) {

@@ -28,7 +28,7 @@ struct Pair {
 
 // Shutdown leaves only when everything is acknowledged, by an ACK that a stock peer's application
 // has seen too - not by a light one - and then three times, 10 ms apart.
-TEST_CASE("Shutdown waits for a firm ACK and is repeated [I-21][F5]", "[udt]") {
+TEST_CASE("Shutdown waits for a firm ACK and is repeated [I-21][F5]", "[udt][I-21][F5]") {
   Pair pair;
   pair.offer(3 * 1456);
   pair.desk.run(1ms);
@@ -73,7 +73,7 @@ TEST_CASE("An idle connection closes at once", "[udt]") {
 
 // close() with a dead peer ends after `linger` and says that not all arrived; a linger of nothing
 // does not wait at all.
-TEST_CASE("Closing is bounded by linger [F3]", "[udt]") {
+TEST_CASE("Closing is bounded by linger [F3]", "[udt][F3]") {
   for (const Duration linger : {Duration(0s), Duration(2s)}) {
     ConnectionConfig config;
     config.linger = linger;
@@ -110,7 +110,7 @@ TEST_CASE("Aborting shuts down at once", "[udt]") {
 
 // What has arrived in order can be read after the peer's shutdown, although no ACK timer has passed
 // since; what lies behind a hole is lost with it.
-TEST_CASE("Shutdown does not take received data away [F4][I-21]", "[udt]") {
+TEST_CASE("Shutdown does not take received data away [F4][I-21]", "[udt][F4][I-21]") {
   Pair pair;
   pair.desk.give(pair.peer, full_packet(pair.peer, pair.desk.source, 0));
   pair.desk.give(pair.peer, full_packet(pair.peer, pair.desk.source, 1));
@@ -124,7 +124,7 @@ TEST_CASE("Shutdown does not take received data away [F4][I-21]", "[udt]") {
   CHECK(pair.desk.source.matches(0, *read));
   pair.connection.consume(read->size(), pair.desk.now);
   CHECK_FALSE(pair.connection.take_readable());
-  CHECK(pair.desk.run(60s).empty());  // nobody is there to be told anything
+  CHECK(pair.desk.run(60s).empty());                // nobody is there to be told anything
   pair.desk.give(pair.peer, pair.peer.shutdown());  // its repeat
   CHECK(pair.desk.events().empty());
   pair.connection.close(pair.desk.now);
@@ -135,7 +135,7 @@ TEST_CASE("Shutdown does not take received data away [F4][I-21]", "[udt]") {
 
 // A stock file client shuts down before its final ACK: the sender hears peer_closed, not a failure;
 // whether the missing ACK matters is the application's to say.
-TEST_CASE("A peer that closes before its last ACK is no failure [F6][I-21]", "[udt]") {
+TEST_CASE("A peer that closes before its last ACK is no failure [F6][I-21]", "[udt][F6][I-21]") {
   Pair pair;
   pair.offer(3 * 1456);
   pair.desk.run(1ms);
@@ -183,7 +183,7 @@ TEST_CASE("Both sides may close at the same time", "[udt]") {
 }
 
 // A silent peer is lost after idle_timeout, not after 46 s; any packet of it starts the time anew.
-TEST_CASE("A silent peer is lost after the idle time [A8]", "[udt]") {
+TEST_CASE("A silent peer is lost after the idle time [A8]", "[udt][A8]") {
   ConnectionConfig config;
   config.idle_timeout = 3s;
   Pair pair(config);
@@ -201,7 +201,7 @@ TEST_CASE("A silent peer is lost after the idle time [A8]", "[udt]") {
 }
 
 // A peer that is lost while we drain ends the closing too.
-TEST_CASE("A peer lost while draining ends the close [A8][F3]", "[udt]") {
+TEST_CASE("A peer lost while draining ends the close [A8][F3]", "[udt][A8][F3]") {
   ConnectionConfig config;
   config.idle_timeout = 2s;
   Pair pair(config);
@@ -213,7 +213,7 @@ TEST_CASE("A peer lost while draining ends the close [A8][F3]", "[udt]") {
 
 // An idle connection sends a keep-alive each second and nothing else; one that sends data needs
 // none.
-TEST_CASE("Keep-alives are sent once a second when idle [I-18]", "[udt]") {
+TEST_CASE("Keep-alives are sent once a second when idle [I-18]", "[udt][I-18]") {
   Pair pair;
   const auto log = pair.desk.run(10s);
   CHECK(log.size() >= 9);
@@ -233,12 +233,14 @@ TEST_CASE("Keep-alives are sent once a second when idle [I-18]", "[udt]") {
   CHECK(busy.of(ControlType::keep_alive).empty());
 }
 
-// ICMP says that nobody is there any more: once is a hint, for two seconds without a word of the peer
-// it is the end; hearing the peer clears it.
+// ICMP says that nobody is there any more: once is a hint, for two seconds without a word of the
+// peer it is the end; hearing the peer clears it.
 TEST_CASE("Refusals while connected end the connection after two seconds", "[udt]") {
   Pair pair;
   pair.offer(1456);
-  const auto refuse = [&] { pair.desk.endpoint.handle_unreachable(pair.peer.address, true, pair.desk.now); };
+  const auto refuse = [&] {
+    pair.desk.endpoint.handle_unreachable(pair.peer.address, true, pair.desk.now);
+  };
   refuse();
   pair.desk.run(1900ms);
   pair.desk.give(pair.peer, pair.peer.keep_alive());

@@ -21,7 +21,8 @@ struct Native {
   explicit Native(const ControllerSetup& setup = {}) : control(setup, random) {}
 
   /// 10 ms after the last one, so that each counts.
-  void ack(std::int64_t newly_acked, std::uint32_t rate, std::uint32_t capacity, Duration rtt = 90ms) {
+  void ack(std::int64_t newly_acked, std::uint32_t rate, std::uint32_t capacity,
+           Duration rtt = 90ms) {
     now += 10ms;
     control.on_ack({now, 0, newly_acked, false, rtt, rate, capacity, true});
   }
@@ -39,7 +40,7 @@ struct Native {
 
 // Slow start: 16 packets at 1 us, and each acknowledged packet opens the window by one - stock adds
 // one too many per ACK.
-TEST_CASE("Slow start opens the window by what was acknowledged [E6]", "[udt]") {
+TEST_CASE("Slow start opens the window by what was acknowledged [E6]", "[udt][E6]") {
   Native native;
   CHECK(native.control.cwnd() == 16);
   CHECK(native.period_ns() == 1000);
@@ -90,14 +91,14 @@ TEST_CASE("The rate grows by the spare capacity", "[udt]") {
     std::int64_t period_ns;
   };
   for (const auto& [capacity, period_ns] : {
-           Case{0, 99'990},       // unknown: 0.01
-           Case{5'000, 99'990},   // none: 0.01
-           Case{10'000, 99'990},  // none: 0.01
-           Case{10'800, 99'990},  // 9.6e6 -> 10^7: 0.01
-           Case{18'000, 99'900},  // 9.6e7 -> 10^8: 0.1
-           Case{20'000, 99'009},  // 1.2e8 -> 10^9: 1
-           Case{90'000, 99'009},  // 9.6e8 -> 10^9: 1
-           Case{100'000, 90'909}, // 1.08e9 -> 10^10: 10
+           Case{0, 99'990},        // unknown: 0.01
+           Case{5'000, 99'990},    // none: 0.01
+           Case{10'000, 99'990},   // none: 0.01
+           Case{10'800, 99'990},   // 9.6e6 -> 10^7: 0.01
+           Case{18'000, 99'900},   // 9.6e7 -> 10^8: 0.1
+           Case{20'000, 99'009},   // 1.2e8 -> 10^9: 1
+           Case{90'000, 99'009},   // 9.6e8 -> 10^9: 1
+           Case{100'000, 90'909},  // 1.08e9 -> 10^10: 10
        }) {
     CAPTURE(capacity);
     Native native;
@@ -109,7 +110,7 @@ TEST_CASE("The rate grows by the spare capacity", "[udt]") {
 
 // While the rate is still below that of the last cut, at most a ninth of the capacity counts as
 // spare: 900 000 / 9 * 12 000 = 1.2e9 -> 10^10, inc 10, P = 1 125 000 / 11 125 = 101.123 us.
-TEST_CASE("Spare capacity is a ninth after a cut [B10]", "[udt]") {
+TEST_CASE("Spare capacity is a ninth after a cut [B10]", "[udt][B10]") {
   Native native;
   native.start_at(10'000);
   native.loss(101, 200);
@@ -135,7 +136,7 @@ TEST_CASE("The rate changes once per SYN", "[udt]") {
 }
 
 // A cut is by 1/9 of the rate at any speed: 1.2 us -> 1.35 us and not 2 us, 2.4 -> 2.7 and not 3.
-TEST_CASE("A cut is not rounded to whole microseconds [B2]", "[udt]") {
+TEST_CASE("A cut is not rounded to whole microseconds [B2]", "[udt][B2]") {
   struct Case {
     std::uint32_t rate;
     std::int64_t before;
@@ -151,9 +152,9 @@ TEST_CASE("A cut is not rounded to whole microseconds [B2]", "[udt]") {
   }
 }
 
-// A loss before any rate is known halves the window, down to 16, and slow start goes on; stock falls
-// to 16 packets/s.
-TEST_CASE("An early loss does not stop a connection [B1]", "[udt]") {
+// A loss before any rate is known halves the window, down to 16, and slow start goes on; stock
+// falls to 16 packets/s.
+TEST_CASE("An early loss does not stop a connection [B1]", "[udt][B1]") {
   Native native;
   native.loss(2, 15);
   CHECK(native.period_ns() == 1000);
@@ -196,7 +197,7 @@ TEST_CASE("One flight's losses cut the rate a few times at most", "[udt]") {
 
 // After periods with many NAKs only every decRandom-th of the four counts: avgNAK becomes
 // ceil(0.125 * 5) = 1, ceil(0.875 + 0.125 * 5) = 2, ... and decRandom = ceil(avgNAK * U).
-TEST_CASE("Decreases thin out when losses come in crowds [B7]", "[udt]") {
+TEST_CASE("Decreases thin out when losses come in crowds [B7]", "[udt][B7]") {
   Native native;
   native.random.value = ~std::uint64_t{0};  // U just below 1
   native.start_at(10'000);
@@ -217,7 +218,7 @@ TEST_CASE("Decreases thin out when losses come in crowds [B7]", "[udt]") {
 }
 
 // Sending everything again halves the rate; stock's time-out leaves it as it is.
-TEST_CASE("A time-out halves the rate [B9]", "[udt]") {
+TEST_CASE("A time-out halves the rate [B9]", "[udt][B9]") {
   Native native;
   native.start_at(10'000);
   native.control.on_timeout({native.now, 90ms, 10'000});
@@ -253,7 +254,7 @@ TEST_CASE("The rate respects its ceiling", "[udt]") {
 }
 
 // Peers may report anything: the controller's numbers stay finite and its window within bounds.
-TEST_CASE("Absurd rates do not break the controller [B8]", "[udt]") {
+TEST_CASE("Absurd rates do not break the controller [B8]", "[udt][B8]") {
   Native native;
   native.ack(1, kMaxWireRate, kMaxWireRate);
   native.loss(0, 100, kMaxWireRate);

@@ -28,9 +28,9 @@ Bytes proved_request(Desk& desk, RawPeer& peer) {
   return *request;
 }
 
-// The listener's two answers, field by field: the first is the request with a cookie; the second has
-// our own ID and window, the client's ISN and the smaller MSS; our data starts at that ISN.
-TEST_CASE("A listener answers request 1 and the proved request [I-3][I-27]", "[udt]") {
+// The listener's two answers, field by field: the first is the request with a cookie; the second
+// has our own ID and window, the client's ISN and the smaller MSS; our data starts at that ISN.
+TEST_CASE("A listener answers request 1 and the proved request [I-3][I-27]", "[udt][I-3][I-27]") {
   Desk desk;
   desk.listen();
   RawPeer peer = make_peer(1, 0x7FFFFFF0);
@@ -74,7 +74,7 @@ TEST_CASE("A listener answers request 1 and the proved request [I-3][I-27]", "[u
 }
 
 // A client that asks for more than we use gets our own MSS.
-TEST_CASE("The smaller MSS wins [I-3][I-6]", "[udt]") {
+TEST_CASE("The smaller MSS wins [I-3][I-6]", "[udt][I-3][I-6]") {
   struct Case {
     std::uint32_t theirs, ours, agreed;
   };
@@ -95,7 +95,7 @@ TEST_CASE("The smaller MSS wins [I-3][I-6]", "[udt]") {
 
 // A client that missed the final answer asks again: it gets the very same answer each time, also
 // while data flows, and also once nobody listens any more. Stock announces another window then.
-TEST_CASE("A repeated request gets the same answer again [I-4][C11][C12]", "[udt]") {
+TEST_CASE("A repeated request gets the same answer again [I-4][C11][C12]", "[udt][I-4][C11][C12]") {
   Desk desk;
   desk.listen();
   RawPeer peer = make_peer(1);
@@ -122,7 +122,7 @@ TEST_CASE("A repeated request gets the same answer again [I-4][C11][C12]", "[udt
 }
 
 // A step 3 recorded from a connection that is over opens no second one.
-TEST_CASE("A replayed request opens no connection [C4]", "[udt]") {
+TEST_CASE("A replayed request opens no connection [C4]", "[udt][C4]") {
   Desk desk;
   desk.listen();
   RawPeer peer = make_peer(1);
@@ -139,7 +139,7 @@ TEST_CASE("A replayed request opens no connection [C4]", "[udt]") {
 
 // A cookie that was sent to one address is of no use to another, and neither is stock's predictable
 // one; nothing is answered.
-TEST_CASE("Forged addresses cannot complete a handshake [C2]", "[udt]") {
+TEST_CASE("Forged addresses cannot complete a handshake [C2]", "[udt][C2]") {
   Desk desk;
   desk.listen();
   RawPeer peer = make_peer(1);
@@ -155,7 +155,7 @@ TEST_CASE("Forged addresses cannot complete a handshake [C2]", "[udt]") {
 }
 
 // Handshakes of any length but 48 bytes, and any other packet to ID 0, get no answer at all.
-TEST_CASE("What is no 48-byte handshake gets silence [I-2][C5]", "[udt]") {
+TEST_CASE("What is no 48-byte handshake gets silence [I-2][C5]", "[udt][I-2][C5]") {
   Desk desk;
   desk.listen();
   const Bystander bystander(desk);
@@ -185,7 +185,8 @@ TEST_CASE("What is no 48-byte handshake gets silence [I-2][C5]", "[udt]") {
 
 // Values that crash a stock listener are answered by 1002, build nothing, and are not noticed by a
 // connection on the same port.
-TEST_CASE("Crafted requests are rejected beside a live connection [D1][D2][D3][D5][D6]", "[udt]") {
+TEST_CASE("Crafted requests are rejected beside a live connection [D1][D2][D3][D5][D6]",
+          "[udt][D1][D2][D3][D5][D6]") {
   struct Case {
     const char* what;
     void (*change)(Handshake&);
@@ -197,7 +198,8 @@ TEST_CASE("Crafted requests are rejected beside a live connection [D1][D2][D3][D
            Case{"D1: mss 44", [](Handshake& h) { h.mss = 44; }},
            Case{"D2: mss 45", [](Handshake& h) { h.mss = 45; }},
            Case{"D3: mss 0", [](Handshake& h) { h.mss = 0; }},
-           Case{"D3: mss -1, window -1", [](Handshake& h) { h.mss = h.flight_window = 0xFFFFFFFF; }},
+           Case{"D3: mss -1, window -1",
+                [](Handshake& h) { h.mss = h.flight_window = 0xFFFFFFFF; }},
            Case{"D5: window 0", [](Handshake& h) { h.flight_window = 0; }},
            Case{"D6: isn 2^31", [](Handshake& h) { h.isn = 0x80000000; }},
            Case{"datagram socket", [](Handshake& h) { h.socket_type = 2; }},
@@ -228,7 +230,7 @@ TEST_CASE("Crafted requests are rejected beside a live connection [D1][D2][D3][D
 }
 
 // A peer that announces a window of 2^30 packets is served, and costs no more than any other.
-TEST_CASE("A huge window costs nothing [D4]", "[udt]") {
+TEST_CASE("A huge window costs nothing [D4]", "[udt][D4]") {
   Desk desk;
   desk.listen();
   Bystander bystander(desk);
@@ -243,7 +245,7 @@ TEST_CASE("A huge window costs nothing [D4]", "[udt]") {
 }
 
 // Clients are reported in the order in which they came.
-TEST_CASE("Connections are accepted first come, first served [C13]", "[udt]") {
+TEST_CASE("Connections are accepted first come, first served [C13]", "[udt][C13]") {
   Desk desk;
   desk.listen();
   std::vector<SocketAddress> expected;
@@ -262,7 +264,7 @@ TEST_CASE("Connections are accepted first come, first served [C13]", "[udt]") {
 
 // A flood of first requests keeps no state and its answers are bounded; a flood of proved ones ends
 // at the limit, with 1002, and after one connection is forgotten there is room again.
-TEST_CASE("A connection flood is bounded [C14][G7]", "[udt]") {
+TEST_CASE("A connection flood is bounded [C14][G7]", "[udt][C14][G7]") {
   Desk desk;
   ListenConfig config;
   config.max_connections = 3;
@@ -290,7 +292,7 @@ TEST_CASE("A connection flood is bounded [C14][G7]", "[udt]") {
 
 // Socket IDs and initial numbers are random over their whole range: never repeated, no fixed step
 // between neighbours.
-TEST_CASE("IDs and initial numbers show no pattern [C10][I-2]", "[udt]") {
+TEST_CASE("IDs and initial numbers show no pattern [C10][I-2]", "[udt][C10][I-2]") {
   Desk desk;
   std::set<std::uint32_t> ids;
   std::set<std::uint32_t> steps;
@@ -318,7 +320,7 @@ TEST_CASE("IDs and initial numbers show no pattern [C10][I-2]", "[udt]") {
 }
 
 // Calling: the whole exchange against a hand-made listener, then data at the agreed numbers.
-TEST_CASE("A call connects and uses one number in both directions [I-3]", "[udt]") {
+TEST_CASE("A call connects and uses one number in both directions [I-3]", "[udt][I-3]") {
   Desk desk;
   RawPeer peer = make_peer(1);
   ConnectionConfig config;
@@ -334,7 +336,7 @@ TEST_CASE("A call connects and uses one number in both directions [I-3]", "[udt]
 }
 
 // A rejected call fails with its own reason and never looks connected.
-TEST_CASE("A rejected call fails [C6]", "[udt]") {
+TEST_CASE("A rejected call fails [C6]", "[udt][C6]") {
   Desk desk;
   RawPeer peer = make_peer(1);
   const auto id = desk.endpoint.connect(peer.address, {}, desk.now);
@@ -352,7 +354,7 @@ TEST_CASE("A rejected call fails [C6]", "[udt]") {
 }
 
 // Stray packets of the right address during a call are ignored, whatever they are.
-TEST_CASE("Stray packets do not end a call [C7][C8]", "[udt]") {
+TEST_CASE("Stray packets do not end a call [C7][C8]", "[udt][C7][C8]") {
   Desk desk;
   RawPeer peer = make_peer(1);
   const auto id = desk.endpoint.connect(peer.address, {}, desk.now);
@@ -374,7 +376,7 @@ TEST_CASE("Stray packets do not end a call [C7][C8]", "[udt]") {
 }
 
 // A rendezvous, too, ignores what is no rendezvous packet - request type 1 above all.
-TEST_CASE("Stray packets do not end a rendezvous [C7]", "[udt]") {
+TEST_CASE("Stray packets do not end a rendezvous [C7]", "[udt][C7]") {
   Desk desk;
   RawPeer peer = make_peer(1);
   const auto id = desk.endpoint.rendezvous(peer.address, {}, desk.now);
@@ -393,7 +395,7 @@ TEST_CASE("Stray packets do not end a rendezvous [C7]", "[udt]") {
 
 // A listener that answers nonsense: the call goes on asking and ends with a reason that names the
 // peer, in the time it was given.
-TEST_CASE("Nonsense answers end a call with a reason [C9]", "[udt]") {
+TEST_CASE("Nonsense answers end a call with a reason [C9]", "[udt][C9]") {
   struct Case {
     void (*change)(Handshake&);
     ErrorCode reason;
@@ -427,9 +429,9 @@ TEST_CASE("Nonsense answers end a call with a reason [C9]", "[udt]") {
   }
 }
 
-// Nobody answers: a request each 250 ms, then connect_timeout at its time. Thousand such calls leave
-// nothing behind.
-TEST_CASE("Calls that nobody answers time out and leave nothing [F1]", "[udt]") {
+// Nobody answers: a request each 250 ms, then connect_timeout at its time. Thousand such calls
+// leave nothing behind.
+TEST_CASE("Calls that nobody answers time out and leave nothing [F1]", "[udt][F1]") {
   Desk desk;
   ConnectionConfig config;
   config.connect_timeout = 1s;
@@ -475,9 +477,9 @@ TEST_CASE("A call can be given up", "[udt]") {
   }
 }
 
-// Rendezvous packet by packet: each side keeps its own number, both use the smaller MSS, a peer that
-// asks again after we are connected is answered by -2, and a -2 needs no answer.
-TEST_CASE("Rendezvous connects and answers -2 afterwards [I-23]", "[udt]") {
+// Rendezvous packet by packet: each side keeps its own number, both use the smaller MSS, a peer
+// that asks again after we are connected is answered by -2, and a -2 needs no answer.
+TEST_CASE("Rendezvous connects and answers -2 afterwards [I-23]", "[udt][I-23]") {
   Desk desk;
   RawPeer peer = make_peer(1, 5000);
   peer.mss = 1000;
@@ -520,7 +522,7 @@ TEST_CASE("Rendezvous connects and answers -2 afterwards [I-23]", "[udt]") {
 
 // A rendezvous peer that missed our -1 but sends data already is taken at its word; a shutdown as
 // its first word ends the connection it implies.
-TEST_CASE("Data of a rendezvous peer connects [I-23][I-25]", "[udt]") {
+TEST_CASE("Data of a rendezvous peer connects [I-23][I-25]", "[udt][I-23][I-25]") {
   Desk desk;
   RawPeer peer = make_peer(1, 5000);
   const auto id = desk.endpoint.rendezvous(peer.address, {}, desk.now);
@@ -533,7 +535,7 @@ TEST_CASE("Data of a rendezvous peer connects [I-23][I-25]", "[udt]") {
 }
 
 // Two of our own endpoints meet, whichever waves first and whichever packet is lost.
-TEST_CASE("Two endpoints meet in a rendezvous [I-23]", "[udt]") {
+TEST_CASE("Two endpoints meet in a rendezvous [I-23]", "[udt][I-23]") {
   for (unsigned lost = 0; lost < 8; ++lost) {
     CAPTURE(lost);
     Desk a(1);
@@ -550,13 +552,15 @@ TEST_CASE("Two endpoints meet in a rendezvous [I-23]", "[udt]") {
         RawPeer forge;
         forge.peer_id = packet.control().destination;
         if (count++ != lost)
-          b.give_from(address(1), forge.control(packet.control().type, packet.control().info, packet.body));
+          b.give_from(address(1),
+                      forge.control(packet.control().type, packet.control().info, packet.body));
       }
       for (const auto& packet : b.run(10ms)) {
         RawPeer forge;
         forge.peer_id = packet.control().destination;
         if (count++ != lost)
-          a.give_from(address(2), forge.control(packet.control().type, packet.control().info, packet.body));
+          a.give_from(address(2),
+                      forge.control(packet.control().type, packet.control().info, packet.body));
       }
     }
     CHECK(a.endpoint.find(*ida)->state() == Connection::State::connected);
@@ -568,7 +572,7 @@ TEST_CASE("Two endpoints meet in a rendezvous [I-23]", "[udt]") {
 
 // UDT's MSS counts an IPv4 header: over IPv6 we announce 20 bytes less, so that a full packet still
 // fits a 1500-byte link.
-TEST_CASE("IPv6 headers are counted [I-24][I1]", "[udt]") {
+TEST_CASE("IPv6 headers are counted [I-24][I1]", "[udt][I-24][I1]") {
   Desk desk;
   desk.listen();
   RawPeer peer = make_peer(1, 1000, true);
@@ -590,7 +594,7 @@ TEST_CASE("IPv6 headers are counted [I-24][I1]", "[udt]") {
 
 // Data that comes with the same breath as the last handshake is received: the connection exists
 // before its answer is sent.
-TEST_CASE("Data right behind the handshake is received [A6]", "[udt]") {
+TEST_CASE("Data right behind the handshake is received [A6]", "[udt][A6]") {
   Desk desk;
   desk.listen();
   RawPeer peer = make_peer(1);
@@ -608,7 +612,7 @@ TEST_CASE("Data right behind the handshake is received [A6]", "[udt]") {
 
 // The first datagrams of a connection may get lost at a stock peer: data is sent again within a few
 // probe times, well below stock's 300 ms.
-TEST_CASE("The first packets may get lost [I-25][A6]", "[udt]") {
+TEST_CASE("The first packets may get lost [I-25][A6]", "[udt][I-25][A6]") {
   Desk desk;
   RawPeer peer = make_peer(1);
   Connection& connection = desk.call(peer);

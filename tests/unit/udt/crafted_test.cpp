@@ -1,5 +1,6 @@
-// Packets that crash, block or break a stock peer, from the right address and with the right ID: ours
-// drops and counts them, the connection goes on, and a second one on the same port does not notice.
+// Packets that crash, block or break a stock peer, from the right address and with the right ID:
+// ours drops and counts them, the connection goes on, and a second one on the same port does not
+// notice.
 #include "desk.hpp"
 
 namespace xfer::test {
@@ -17,7 +18,8 @@ struct Scene {
     REQUIRE(desk.run(1ms).to(peer.address).data().size() == 16);
     return accepted;
   }
-  Bytes control(ControlType type, std::initializer_list<std::uint32_t> words, std::uint32_t info = 0) {
+  Bytes control(ControlType type, std::initializer_list<std::uint32_t> words,
+                std::uint32_t info = 0) {
     Bytes body(words.size() * 4);
     ByteWriter out{MutByteView(body)};
     for (const auto word : words) out.u32(word);
@@ -52,7 +54,7 @@ struct Scene {
 
 // The range bit in the last word: there is no end to read, so the entry is left out; the one before
 // it counts.
-TEST_CASE("A NAK with an open range is cut short [D7]", "[udt]") {
+TEST_CASE("A NAK with an open range is cut short [D7]", "[udt][D7]") {
   Scene scene;
   scene.desk.give(scene.peer, scene.control(ControlType::nak, {0x80000000U | 1005}));
   CHECK(scene.connection.stats().control_malformed == 1);
@@ -63,7 +65,7 @@ TEST_CASE("A NAK with an open range is cut short [D7]", "[udt]") {
   scene.check_alive();
 }
 
-TEST_CASE("An empty NAK says nothing [D8]", "[udt]") {
+TEST_CASE("An empty NAK says nothing [D8]", "[udt][D8]") {
   Scene scene;
   scene.desk.give(scene.peer, scene.control(ControlType::nak, {}));
   CHECK(scene.desk.run(1ms).data().empty());
@@ -72,7 +74,7 @@ TEST_CASE("An empty NAK says nothing [D8]", "[udt]") {
 }
 
 // One forged packet for numbers never sent breaks a stock connection at once.
-TEST_CASE("ACKs and NAKs for what was never sent are ignored [D9][I-9]", "[udt]") {
+TEST_CASE("ACKs and NAKs for what was never sent are ignored [D9][I-9]", "[udt][D9][I-9]") {
   Scene scene;
   const auto send_window = scene.connection.stats().peer_window;
   std::uint64_t count = 0;
@@ -85,7 +87,8 @@ TEST_CASE("ACKs and NAKs for what was never sent are ignored [D9][I-9]", "[udt]"
   }
   // Reversed; a top bit in the wrong place.
   scene.desk.give(scene.peer, scene.control(ControlType::nak, {0x80000000U | 1009, 1003}));
-  scene.desk.give(scene.peer, scene.control(ControlType::nak, {0x80000000U | 1003, 0x80000000U | 1005}));
+  scene.desk.give(scene.peer,
+                  scene.control(ControlType::nak, {0x80000000U | 1003, 0x80000000U | 1005}));
   count += 2;
   CHECK(scene.complaints() == count);
   // Before the first packet ever sent is merely old news.
@@ -98,7 +101,7 @@ TEST_CASE("ACKs and NAKs for what was never sent are ignored [D9][I-9]", "[udt]"
   scene.check_alive();
 }
 
-TEST_CASE("ACK bodies of wrong lengths are ignored [D10][I-7]", "[udt]") {
+TEST_CASE("ACK bodies of wrong lengths are ignored [D10][I-7]", "[udt][D10][I-7]") {
   Scene scene;
   for (const std::size_t size : {0U, 1U, 3U, 5U, 8U, 12U, 15U}) {
     Bytes body(size);
@@ -115,7 +118,7 @@ TEST_CASE("ACK bodies of wrong lengths are ignored [D10][I-7]", "[udt]") {
 }
 
 // Stream connections have no messages: a drop request over a hole neither skips bytes nor crashes.
-TEST_CASE("A drop request over a hole is ignored [D11][I-22]", "[udt]") {
+TEST_CASE("A drop request over a hole is ignored [D11][I-22]", "[udt][D11][I-22]") {
   Scene scene;
   scene.desk.give(scene.peer, scene.peer.data(scene.peer.isn.advanced(1), as_byte_view("second")));
   scene.desk.give(scene.peer, scene.control(ControlType::message_drop, {1000, 1001}, 1));
@@ -133,7 +136,7 @@ TEST_CASE("A drop request over a hole is ignored [D11][I-22]", "[udt]") {
 
 // Ranges of half the circle, the whole circle, reversed ones, across the wrap: no time is spent on
 // them.
-TEST_CASE("Huge drop requests cost nothing [D12][E4][I-22]", "[udt]") {
+TEST_CASE("Huge drop requests cost nothing [D12][E4][I-22]", "[udt][D12][E4][I-22]") {
   Scene scene;
   for (int i = 0; i < 10'000; ++i) {
     scene.desk.give(scene.peer, scene.control(ControlType::message_drop, {0, 0x7FFFFFFF}, 1));
@@ -145,7 +148,7 @@ TEST_CASE("Huge drop requests cost nothing [D12][E4][I-22]", "[udt]") {
 }
 
 // Every shorter prefix of the bodies that have one.
-TEST_CASE("Short bodies are dropped before they are used [D13]", "[udt]") {
+TEST_CASE("Short bodies are dropped before they are used [D13]", "[udt][D13]") {
   Scene scene;
   for (std::size_t size = 0; size < 8; ++size)
     scene.desk.give(scene.peer, scene.peer.control(ControlType::message_drop, 1, Bytes(size)));
@@ -158,7 +161,7 @@ TEST_CASE("Short bodies are dropped before they are used [D13]", "[udt]") {
 }
 
 // An ACK may say what it likes: the flight stays within the window of the peer's handshake.
-TEST_CASE("An ACK cannot open more than the handshake announced [D15][I-9]", "[udt]") {
+TEST_CASE("An ACK cannot open more than the handshake announced [D15][I-9]", "[udt][D15][I-9]") {
   Desk desk;
   desk.listen();
   Bystander bystander(desk);
@@ -180,7 +183,7 @@ TEST_CASE("An ACK cannot open more than the handshake announced [D15][I-9]", "[u
 }
 
 // A NAK of hundreds of entries that each name the whole flight is work for one of them.
-TEST_CASE("Overlapping NAK ranges cannot multiply the work [D12][D16]", "[udt]") {
+TEST_CASE("Overlapping NAK ranges cannot multiply the work [D12][D16]", "[udt][D12][D16]") {
   Desk desk;
   desk.listen();
   Bystander bystander(desk);
@@ -214,16 +217,17 @@ TEST_CASE("Overlapping NAK ranges cannot multiply the work [D12][D16]", "[udt]")
 
 // Many thousand separate holes: the sender's loss list stays ordered and bounded, and every packet
 // that was asked for leaves once.
-TEST_CASE("A NAK with every other packet is served in order [D16][I-16]", "[udt]") {
+TEST_CASE("A NAK with every other packet is served in order [D16][I-16]", "[udt][D16][I-16]") {
   Scene scene;
-  scene.desk.give(scene.peer, scene.control(ControlType::nak, {1014, 1012, 1010, 1008, 1006, 1004, 1002, 1000}));
+  scene.desk.give(scene.peer, scene.control(ControlType::nak,
+                                            {1014, 1012, 1010, 1008, 1006, 1004, 1002, 1000}));
   CHECK(scene.desk.run(1ms).numbers() ==
         std::vector<std::uint32_t>{1000, 1002, 1004, 1006, 1008, 1010, 1012, 1014});
   scene.check_alive();
 }
 
 // ACK2s nobody waits for, and the same one twice.
-TEST_CASE("ACK2s for ACKs never sent are ignored [D9]", "[udt]") {
+TEST_CASE("ACK2s for ACKs never sent are ignored [D9]", "[udt][D9]") {
   Scene scene;
   scene.desk.give(scene.peer, scene.peer.keep_alive());
   const Duration rtt = scene.connection.stats().rtt;
@@ -236,18 +240,21 @@ TEST_CASE("ACK2s for ACKs never sent are ignored [D9]", "[udt]") {
 
 // Rates at the ends of their range: what cannot be true is left out, what can is smoothed without
 // overflow.
-TEST_CASE("Absurd rates in ACKs are left out [B8][I-10]", "[udt]") {
+TEST_CASE("Absurd rates in ACKs are left out [B8][I-10]", "[udt][B8][I-10]") {
   Scene scene;
+  scene.desk.give(scene.peer, scene.peer.full_ack(1, scene.peer.peer_isn.advanced(16), 8192));
+  scene.desk.run(1ms);
   wire::AckBody body;
   body.kind = wire::AckBody::Kind::full;
-  body.next = scene.peer.peer_isn;
+  body.next = scene.peer.peer_isn.advanced(17);
   body.window = 8192;
-  std::uint32_t number = 0;
+  std::uint32_t number = 1;
   const auto report = [&](std::uint32_t rate) {
     body.arrival_rate = body.capacity = rate;
     scene.desk.give(scene.peer, scene.peer.ack(++number, body));
     scene.desk.sent();
-    CHECK(scene.connection.stats().peer_arrival_rate_pps == scene.connection.stats().peer_capacity_pps);
+    CHECK(scene.connection.stats().peer_arrival_rate_pps ==
+          scene.connection.stats().peer_capacity_pps);
     return scene.connection.stats().peer_capacity_pps;
   };
   for (const std::uint32_t absurd : {0U, 0x7FFFFFFFU, 0x80000000U, 0xFFFFFFFFU, 250'000'001U})
@@ -256,22 +263,23 @@ TEST_CASE("Absurd rates in ACKs are left out [B8][I-10]", "[udt]") {
   CHECK(report(250'000'000) == 250'000'000);
   CHECK(report(0x7FFFFFFF) == 250'000'000);
   CHECK(report(8) == 218'750'001);
-  scene.ack_number = number;
-  scene.check_alive();
+  CHECK(scene.connection.state() == Connection::State::connected);
+  scene.bystander.talk();
 }
 
 // Types a stream has no use for, with any body: ignored, and they only show that the peer lives.
-TEST_CASE("Unknown control packets are ignored [I-26]", "[udt]") {
+TEST_CASE("Unknown control packets are ignored [I-26]", "[udt][I-26]") {
   Scene scene;
   for (const unsigned type : {4U, 9U, 10U, 0x1234U, 0x7FFEU, 0x7FFFU})
-    scene.desk.give(scene.peer, scene.peer.control(static_cast<ControlType>(type), 0xFFFFFFFF, Bytes(100)));
+    scene.desk.give(scene.peer,
+                    scene.peer.control(static_cast<ControlType>(type), 0xFFFFFFFF, Bytes(100)));
   CHECK(scene.connection.stats().control_ignored == 6);
   CHECK(scene.desk.sent().empty());
   scene.check_alive();
 }
 
 // An error signal fails what the application sends, once, and nothing else.
-TEST_CASE("An error signal leaves the connection alive [I-26]", "[udt]") {
+TEST_CASE("An error signal leaves the connection alive [I-26]", "[udt][I-26]") {
   Scene scene;
   scene.desk.give(scene.peer, scene.control(ControlType::error_signal, {0}, 4000));
   CHECK(scene.desk.event_kinds() == std::vector{Event::Kind::error_signal});
@@ -279,7 +287,7 @@ TEST_CASE("An error signal leaves the connection alive [I-26]", "[udt]") {
 }
 
 // Control packets with no body, the padding word, or more than that.
-TEST_CASE("Padding of control packets may be there or not [I-14]", "[udt]") {
+TEST_CASE("Padding of control packets may be there or not [I-14]", "[udt][I-14]") {
   for (const std::size_t padding : {0U, 4U, 8U}) {
     Scene scene;
     scene.desk.give(scene.peer, scene.peer.control(ControlType::keep_alive, 0, Bytes(padding)));
@@ -287,12 +295,15 @@ TEST_CASE("Padding of control packets may be there or not [I-14]", "[udt]") {
     const auto acks = scene.desk.run(10ms).to(scene.peer.address).acks();
     REQUIRE(acks.size() == 1);
     const Duration rtt = scene.connection.stats().rtt;
-    scene.desk.give(scene.peer, scene.peer.control(ControlType::ack2, acks[0].control().info, Bytes(padding)));
+    scene.desk.give(scene.peer,
+                    scene.peer.control(ControlType::ack2, acks[0].control().info, Bytes(padding)));
     CHECK(scene.connection.stats().rtt < rtt);  // it was taken: the answer came in no time
     scene.desk.events();
-    scene.desk.give(scene.peer, scene.peer.control(ControlType::error_signal, 4000, Bytes(padding)));
+    scene.desk.give(scene.peer,
+                    scene.peer.control(ControlType::error_signal, 4000, Bytes(padding)));
     scene.desk.give(scene.peer, scene.peer.control(ControlType::shutdown, 0, Bytes(padding)));
-    CHECK(scene.desk.event_kinds() == std::vector{Event::Kind::error_signal, Event::Kind::peer_closed});
+    CHECK(scene.desk.event_kinds() ==
+          std::vector{Event::Kind::error_signal, Event::Kind::peer_closed});
     CHECK(scene.complaints() == 0);
   }
 }

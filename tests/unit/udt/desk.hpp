@@ -136,9 +136,7 @@ class Desk {
   TimePoint now{100s};
   PatternSource source;
 
-  void give(const RawPeer& peer, ByteView datagram) {
-    feed(endpoint, peer.address, datagram, now);
-  }
+  void give(const RawPeer& peer, ByteView datagram) { feed(endpoint, peer.address, datagram, now); }
   void give_from(const SocketAddress& from, ByteView datagram) {
     feed(endpoint, from, datagram, now);
   }

@@ -12,7 +12,7 @@ using wire::ControlType;
 
 // Only packets with a connection's ID from its peer's address reach it. A third port, another
 // address or another ID does not, whatever the packet; nobody gets an answer.
-TEST_CASE("Packets of strangers are ignored [I-25][C1]", "[udt]") {
+TEST_CASE("Packets of strangers are ignored [I-25][C1]", "[udt][I-25][C1]") {
   Desk desk;
   desk.listen();
   Bystander bystander(desk);
@@ -55,7 +55,7 @@ TEST_CASE("Packets of strangers are ignored [I-25][C1]", "[udt]") {
 }
 
 // IDs with the top bit set belong to nobody.
-TEST_CASE("Packets to impossible IDs are ignored [I-2][I-25]", "[udt]") {
+TEST_CASE("Packets to impossible IDs are ignored [I-2][I-25]", "[udt][I-2][I-25]") {
   Desk desk;
   desk.listen();
   RawPeer peer = make_peer(1);
@@ -68,7 +68,7 @@ TEST_CASE("Packets to impossible IDs are ignored [I-2][I-25]", "[udt]") {
 
 // A datagram longer than the room for it is dropped by its mark; one that is longer than the agreed
 // payload although it fits is dropped by its length. Neither is cut and taken.
-TEST_CASE("Oversized datagrams are dropped, not cut [D14]", "[udt]") {
+TEST_CASE("Oversized datagrams are dropped, not cut [D14]", "[udt][D14]") {
   Desk desk;
   desk.listen();
   Bystander bystander(desk);
@@ -80,7 +80,8 @@ TEST_CASE("Oversized datagrams are dropped, not cut [D14]", "[udt]") {
   REQUIRE(desk.endpoint.lend(slot) == 1);
   REQUIRE(slot[0].payload.size() == 1457);  // one byte more than a full payload
   std::copy_n(oversized.begin(), wire::kHeaderSize, slot[0].head.begin());
-  std::copy_n(oversized.begin() + wire::kHeaderSize, slot[0].payload.size(), slot[0].payload.begin());
+  std::copy_n(oversized.begin() + wire::kHeaderSize, slot[0].payload.size(),
+              slot[0].payload.begin());
   udt::ReceivedDatagram cut{peer.address, slot[0].head, slot[0].payload, true, desk.now};
   desk.endpoint.handle_datagram(cut, desk.now);
   CHECK(desk.endpoint.stats().datagrams_truncated == 1);
@@ -118,8 +119,8 @@ TEST_CASE("Lent room fits every connection", "[udt]") {
   const Bytes packet = full_packet(jumbo, desk.source, 0);
   std::copy_n(packet.begin(), wire::kHeaderSize, slots[63].head.begin());
   std::copy(packet.begin() + wire::kHeaderSize, packet.end(), slots[63].payload.begin());
-  desk.endpoint.handle_datagram({jumbo.address, slots[63].head, slots[63].payload.first(8956), false, desk.now},
-                                desk.now);
+  desk.endpoint.handle_datagram(
+      {jumbo.address, slots[63].head, slots[63].payload.first(8956), false, desk.now}, desk.now);
   const auto read = connection.take_readable();
   REQUIRE(read);
   CHECK(desk.source.matches(0, *read));
@@ -128,7 +129,7 @@ TEST_CASE("Lent room fits every connection", "[udt]") {
 
 // Datagrams of any bytes: counted, never answered by more than handshakes, and a live connection
 // does not notice. (The fuzzers do the same with more patience.)
-TEST_CASE("Random datagrams do no harm [C1]", "[udt]") {
+TEST_CASE("Random datagrams do no harm [C1]", "[udt][C1]") {
   Desk desk;
   desk.listen();
   Bystander bystander(desk);
@@ -154,8 +155,10 @@ TEST_CASE("Invalid options start nothing", "[udt]") {
   Desk desk;
   ConnectionConfig config;
   config.mss = 75;
-  CHECK(desk.endpoint.connect(address(1), config, desk.now).error().code == ErrorCode::out_of_range);
-  CHECK(desk.endpoint.rendezvous(address(1), config, desk.now).error().code == ErrorCode::out_of_range);
+  CHECK(desk.endpoint.connect(address(1), config, desk.now).error().code ==
+        ErrorCode::out_of_range);
+  CHECK(desk.endpoint.rendezvous(address(1), config, desk.now).error().code ==
+        ErrorCode::out_of_range);
   udt::ListenConfig listen;
   listen.connection = config;
   CHECK(desk.endpoint.listen(listen).error().code == ErrorCode::out_of_range);
@@ -206,7 +209,8 @@ TEST_CASE("Trains are made of equal datagrams", "[udt]") {
     CHECK(transmit->segments * transmit->segment_size <= udt::kMaxTrainBytes);
     for (std::size_t i = 0; i < transmit->segments; ++i) {
       const std::size_t size = wire::kHeaderSize + train->payloads[i].size();
-      CHECK((size == transmit->segment_size || (i + 1 == transmit->segments && size < transmit->segment_size)));
+      CHECK((size == transmit->segment_size ||
+             (i + 1 == transmit->segments && size < transmit->segment_size)));
     }
     packets += transmit->segments;
   }
@@ -214,7 +218,7 @@ TEST_CASE("Trains are made of equal datagrams", "[udt]") {
 }
 
 // Forgetting a connection takes its memory and its ID; the others stay.
-TEST_CASE("A forgotten connection is gone [G7]", "[udt]") {
+TEST_CASE("A forgotten connection is gone [G7]", "[udt][G7]") {
   Desk desk;
   desk.listen();
   Bystander bystander(desk);
@@ -245,7 +249,9 @@ TEST_CASE("Early timeouts are harmless", "[udt]") {
 class CountingSink final : public trace::Sink {
  public:
   std::map<std::size_t, int> counts;
-  void record(TimePoint, std::uint32_t, const trace::Event& event) override { ++counts[event.index()]; }
+  void record(TimePoint, std::uint32_t, const trace::Event& event) override {
+    ++counts[event.index()];
+  }
 };
 
 // A trace sees every kind of event of a connection that loses something each way.

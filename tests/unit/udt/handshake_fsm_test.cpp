@@ -44,7 +44,7 @@ HandshakeFsm concluding_caller() {
 
 // The caller's packets: request 1 without a cookie to ID 0, request -1 with it, both with the same
 // body otherwise.
-TEST_CASE("A caller asks, then proves its address [I-2][I-27]", "[udt]") {
+TEST_CASE("A caller asks, then proves its address [I-2][I-27]", "[udt][I-2][I-27]") {
   HandshakeFsm fsm(HandshakeFsm::Role::caller, local_parameters(), kStart);
   CHECK(fsm.state() == State::induction);
   CHECK(fsm.next_deadline() == kStart);
@@ -101,7 +101,8 @@ TEST_CASE("Requests are repeated each 250 ms", "[udt]") {
 
 // A listener whose cookie has changed stays silent: after 500 ms the caller starts again with
 // request 1 and cookie 0, and uses the new cookie.
-TEST_CASE("An unanswered conclusion starts again from the first request [I-5][C3]", "[udt]") {
+TEST_CASE("An unanswered conclusion starts again from the first request [I-5][C3]",
+          "[udt][I-5][C3]") {
   HandshakeFsm fsm = concluding_caller();
   TimePoint now = kStart + 251ms;
   fsm.handle_timeout(now);
@@ -126,7 +127,7 @@ TEST_CASE("An unanswered conclusion starts again from the first request [I-5][C3
 
 // An answer that comes after the caller began again still connects, and so does one of a listener
 // that leaves the cookie round out.
-TEST_CASE("A late or early final answer connects [I-5]", "[udt]") {
+TEST_CASE("A late or early final answer connects [I-5]", "[udt][I-5]") {
   HandshakeFsm late = concluding_caller();
   late.handle_timeout(kStart + 501ms);
   CHECK(late.state() == State::induction);
@@ -139,7 +140,7 @@ TEST_CASE("A late or early final answer connects [I-5]", "[udt]") {
 
 // The answer of a connected stock socket to a repeated request: version, type and cookie 0, window
 // 25 600.
-TEST_CASE("A final answer of a connected stock socket is accepted [I-5]", "[udt]") {
+TEST_CASE("A final answer of a connected stock socket is accepted [I-5]", "[udt][I-5]") {
   HandshakeFsm fsm = concluding_caller();
   Handshake answer = peer_handshake(RequestType::conclusion);
   answer.version = answer.socket_type = answer.cookie = 0;
@@ -150,7 +151,7 @@ TEST_CASE("A final answer of a connected stock socket is accepted [I-5]", "[udt]
 }
 
 // Rejection is the end, whatever comes after it.
-TEST_CASE("A rejection is not taken for success [C6]", "[udt]") {
+TEST_CASE("A rejection is not taken for success [C6]", "[udt][C6]") {
   HandshakeFsm fsm = concluding_caller();
   fsm.handle(peer_handshake(RequestType::rejected), kStart + 2ms);
   CHECK(fsm.state() == State::rejected);
@@ -163,7 +164,7 @@ TEST_CASE("A rejection is not taken for success [C6]", "[udt]") {
 
 // Answers that no connection can be built on are complained about and ignored: a good one that
 // follows still connects.
-TEST_CASE("Impossible answers do not end a call [I-6][C9]", "[udt]") {
+TEST_CASE("Impossible answers do not end a call [I-6][C9]", "[udt][I-6][C9]") {
   struct Case {
     const char* what;
     void (*change)(Handshake&);
@@ -177,7 +178,8 @@ TEST_CASE("Impossible answers do not end a call [I-6][C9]", "[udt]") {
            Case{"mss 65535", [](Handshake& h) { h.mss = 65'535; }, ErrorCode::peer_error},
            Case{"mss -1", [](Handshake& h) { h.mss = 0xFFFFFFFF; }, ErrorCode::peer_error},
            Case{"window 0", [](Handshake& h) { h.flight_window = 0; }, ErrorCode::peer_error},
-           Case{"window -1", [](Handshake& h) { h.flight_window = 0xFFFFFFFF; }, ErrorCode::peer_error},
+           Case{"window -1", [](Handshake& h) { h.flight_window = 0xFFFFFFFF; },
+                ErrorCode::peer_error},
            Case{"another isn", [](Handshake& h) { ++h.isn; }, ErrorCode::peer_error},
            Case{"isn 2^31", [](Handshake& h) { h.isn |= 0x80000000; }, ErrorCode::peer_error},
            Case{"id 0", [](Handshake& h) { h.socket_id = {}; }, ErrorCode::peer_error},
@@ -204,8 +206,9 @@ TEST_CASE("Impossible answers do not end a call [I-6][C9]", "[udt]") {
 }
 
 // A window beyond our ceiling is used only up to it.
-TEST_CASE("A huge window is cut to our ceiling [D4]", "[udt]") {
-  for (const std::uint32_t window : {kMaxFlightWindow - 1, kMaxFlightWindow, kMaxFlightWindow + 1, 0x3FFFFFFFU, 0x7FFFFFFFU}) {
+TEST_CASE("A huge window is cut to our ceiling [D4]", "[udt][D4]") {
+  for (const std::uint32_t window :
+       {kMaxFlightWindow - 1, kMaxFlightWindow, kMaxFlightWindow + 1, 0x3FFFFFFFU, 0x7FFFFFFFU}) {
     HandshakeFsm fsm = concluding_caller();
     Handshake answer = peer_handshake(RequestType::conclusion);
     answer.flight_window = window;
@@ -216,7 +219,7 @@ TEST_CASE("A huge window is cut to our ceiling [D4]", "[udt]") {
 }
 
 // Request types that do not belong into a call change nothing.
-TEST_CASE("A caller ignores rendezvous packets [C7]", "[udt]") {
+TEST_CASE("A caller ignores rendezvous packets [C7]", "[udt][C7]") {
   for (const std::int32_t type : {0, -2, 2, -3, 1001}) {
     HandshakeFsm fsm = concluding_caller();
     fsm.handle(peer_handshake(static_cast<RequestType>(type)), kStart + 2ms);
@@ -228,7 +231,7 @@ TEST_CASE("A caller ignores rendezvous packets [C7]", "[udt]") {
 
 // The rendezvous table, row by row: what I am, what I receive, what I become and whether I answer
 // at once.
-TEST_CASE("Rendezvous follows its table [I-23]", "[udt]") {
+TEST_CASE("Rendezvous follows its table [I-23]", "[udt][I-23]") {
   struct Row {
     bool concluding;  // I have sent -1
     std::int32_t received;
@@ -279,7 +282,7 @@ TEST_CASE("Rendezvous follows its table [I-23]", "[udt]") {
 }
 
 // Data or a keep-alive from a peer whose handshake was seen says that it is connected.
-TEST_CASE("Rendezvous connects on data after a handshake [I-23]", "[udt]") {
+TEST_CASE("Rendezvous connects on data after a handshake [I-23]", "[udt][I-23]") {
   HandshakeFsm fsm(HandshakeFsm::Role::rendezvous, local_parameters(), kStart);
   fsm.handle_other_packet();
   CHECK(fsm.state() == State::waving);
@@ -289,7 +292,7 @@ TEST_CASE("Rendezvous connects on data after a handshake [I-23]", "[udt]") {
 }
 
 // Impossible values in a rendezvous packet leave the state as it was.
-TEST_CASE("Rendezvous ignores impossible values [I-6]", "[udt]") {
+TEST_CASE("Rendezvous ignores impossible values [I-6]", "[udt][I-6]") {
   HandshakeFsm fsm(HandshakeFsm::Role::rendezvous, local_parameters(), kStart);
   Handshake bad = peer_handshake(RequestType::rendezvous);
   bad.mss = 44;

@@ -39,8 +39,9 @@ TEST_CASE("A hole shrinks, splits and closes", "[udt]") {
   CHECK(holes.empty());
 }
 
-// Both parts of a split hole were reported as often as the whole: neither is reported at once again.
-TEST_CASE("A split hole keeps its report history [I-16]", "[udt]") {
+// Both parts of a split hole were reported as often as the whole: neither is reported at once
+// again.
+TEST_CASE("A split hole keeps its report history [I-16]", "[udt][I-16]") {
   HoleList holes;
   holes.append(0, 9);
   holes.begin()->naks = 3;
@@ -55,7 +56,7 @@ TEST_CASE("A split hole keeps its report history [I-16]", "[udt]") {
 
 // Against a plain set, through thousands of random arrivals: same members, ascending, never
 // adjacent to nothing, so no walk over it can fail to end.
-TEST_CASE("Holes agree with a set of missing packets [D16]", "[udt]") {
+TEST_CASE("Holes agree with a set of missing packets [D16]", "[udt][D16]") {
   SeededRandom random(42);
   HoleList holes;
   std::set<PacketIndex> missing;

@@ -21,8 +21,8 @@ wire::Handshake request_of(std::uint32_t id, std::uint32_t isn = 1000) {
   return request;
 }
 
-wire::Handshake conclude(const Listener& listener, wire::Handshake request, const SocketAddress& from,
-                         TimePoint now) {
+wire::Handshake conclude(const Listener& listener, wire::Handshake request,
+                         const SocketAddress& from, TimePoint now) {
   request.cookie = listener.cookie(request, from, now);
   request.request = wire::RequestType::conclusion;
   return request;
@@ -30,20 +30,21 @@ wire::Handshake conclude(const Listener& listener, wire::Handshake request, cons
 
 // Request type 1 gets a cookie whatever else it says; other types than 1 and -1 get no answer that
 // could be reflected to a forged address.
-TEST_CASE("A listener answers requests 1 and -1 only [C5]", "[udt]") {
+TEST_CASE("A listener answers requests 1 and -1 only [C5]", "[udt][C5]") {
   const test::TestHash hash;
   const Listener listener(hash);
   for (const std::int32_t type : {1, 0, -1, -2, 1002, 2, -3, 0x7FFFFFFF}) {
     wire::Handshake request = request_of(5);
     request.request = static_cast<wire::RequestType>(type);
     CAPTURE(type);
-    CHECK(listener.judge(request, address(1), kStart) == (type == 1 ? Answer::cookie : Answer::ignore));
+    CHECK(listener.judge(request, address(1), kStart) ==
+          (type == 1 ? Answer::cookie : Answer::ignore));
   }
 }
 
 // A cookie proves an address, a port, an ID and an ISN: with any of them changed it is void, and so
 // is the MD5 that stock would expect.
-TEST_CASE("A cookie belongs to one request of one address [C2]", "[udt]") {
+TEST_CASE("A cookie belongs to one request of one address [C2]", "[udt][C2]") {
   const test::TestHash hash;
   const Listener listener(hash);
   const wire::Handshake good = conclude(listener, request_of(5), address(1), kStart);
@@ -64,12 +65,13 @@ TEST_CASE("A cookie belongs to one request of one address [C2]", "[udt]") {
   const test::TestHash other_key(99);
   CHECK(Listener(other_key).judge(good, address(1), kStart) == Answer::ignore);
   const Listener v6(hash);
-  CHECK(v6.cookie(request_of(5), address(1), kStart) != v6.cookie(request_of(5), address(1, true), kStart));
+  CHECK(v6.cookie(request_of(5), address(1), kStart) !=
+        v6.cookie(request_of(5), address(1, true), kStart));
 }
 
 // A cookie is good in its slot of 30 s and in the next one, so a handshake across the change
 // succeeds, and void after that.
-TEST_CASE("A cookie outlives the change of its time slot [C3]", "[udt]") {
+TEST_CASE("A cookie outlives the change of its time slot [C3]", "[udt][C3]") {
   const test::TestHash hash;
   const Listener listener(hash);
   const TimePoint slot_end{120s};  // slots are multiples of 30 s
@@ -84,7 +86,7 @@ TEST_CASE("A cookie outlives the change of its time slot [C3]", "[udt]") {
 
 // A request that was accepted once makes no second connection while its cookie is good; a new
 // request of the same peer does.
-TEST_CASE("A replayed request is ignored [C4]", "[udt]") {
+TEST_CASE("A replayed request is ignored [C4]", "[udt][C4]") {
   const test::TestHash hash;
   Listener listener(hash);
   const wire::Handshake request = conclude(listener, request_of(5), address(1), kStart);
@@ -93,12 +95,14 @@ TEST_CASE("A replayed request is ignored [C4]", "[udt]") {
   const wire::Handshake next = conclude(listener, request_of(6), address(1), kStart + 1ms);
   CHECK(listener.judge(next, address(1), kStart + 1ms) == Answer::accept);
   // Others' requests do not push it out.
-  for (std::uint32_t i = 0; i < 1000; ++i) listener.remember(request_of(1000 + i), address(2), kStart);
+  for (std::uint32_t i = 0; i < 1000; ++i)
+    listener.remember(request_of(1000 + i), address(2), kStart);
   CHECK(listener.judge(request, address(1), kStart + 2ms) == Answer::ignore);
 }
 
 // Crafted values with a good cookie are rejected, never accepted; without it they get silence.
-TEST_CASE("Impossible requests are rejected [I-6][D1][D2][D3][D5][D6]", "[udt]") {
+TEST_CASE("Impossible requests are rejected [I-6][D1][D2][D3][D5][D6]",
+          "[udt][I-6][D1][D2][D3][D5][D6]") {
   const test::TestHash hash;
   const Listener listener(hash);
   struct Case {
@@ -133,7 +137,7 @@ TEST_CASE("Impossible requests are rejected [I-6][D1][D2][D3][D5][D6]", "[udt]")
 }
 
 // The smallest and largest values a connection can be built on.
-TEST_CASE("Possible requests are accepted [I-6]", "[udt]") {
+TEST_CASE("Possible requests are accepted [I-6]", "[udt][I-6]") {
   const test::TestHash hash;
   const Listener listener(hash);
   struct Case {

@@ -10,14 +10,15 @@ namespace {
 
 // Index to number and back is the identity for any index within half a circle of the reference, at
 // every initial number near a power of two or the wrap.
-TEST_CASE("Indices survive the way over the wire and the wrap [E5]", "[udt]") {
-  for (const std::uint32_t isn : {0U, 1U, 1000U, 0x3FFFFFFFU, 0x40000000U, 0x7FFFFFF0U, 0x7FFFFFFFU}) {
+TEST_CASE("Indices survive the way over the wire and the wrap [E5]", "[udt][E5]") {
+  for (const std::uint32_t isn :
+       {0U, 1U, 1000U, 0x3FFFFFFFU, 0x40000000U, 0x7FFFFFF0U, 0x7FFFFFFFU}) {
     const SeqMapper mapper{wire::SeqNo(isn)};
-    for (const std::int64_t near : {std::int64_t{0}, std::int64_t{15}, std::int64_t{1} << 31,
-                                    (std::int64_t{1} << 40) + 3}) {
-      for (const std::int64_t offset : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1},
-                                        std::int64_t{8191}, (std::int64_t{1} << 30) - 1,
-                                        -(std::int64_t{1} << 30)}) {
+    for (const std::int64_t near :
+         {std::int64_t{0}, std::int64_t{15}, std::int64_t{1} << 31, (std::int64_t{1} << 40) + 3}) {
+      for (const std::int64_t offset :
+           {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1}, std::int64_t{8191},
+            (std::int64_t{1} << 30) - 1, -(std::int64_t{1} << 30)}) {
         CAPTURE(isn, near, offset);
         CHECK(mapper.to_index(mapper.to_seq(near + offset), near) == near + offset);
       }
@@ -43,7 +44,8 @@ TEST_CASE("Sent packets keep their records while the ring grows", "[udt]") {
   };
   push(50);
   packets.release(40);
-  for (const PacketIndex grown : {PacketIndex{63}, PacketIndex{64}, PacketIndex{65}, PacketIndex{1000}}) {
+  for (const PacketIndex grown :
+       {PacketIndex{63}, PacketIndex{64}, PacketIndex{65}, PacketIndex{1000}}) {
     push(grown + 40 - pushed);
     CHECK(packets.in_flight() == grown);
     for (PacketIndex i = packets.begin(); i < packets.end(); ++i)
@@ -53,8 +55,8 @@ TEST_CASE("Sent packets keep their records while the ring grows", "[udt]") {
   CHECK(packets.in_flight() == 0);
 }
 
-// An ACK is found by its number once; a number that was never used, or whose place a later ACK took,
-// is not found.
+// An ACK is found by its number once; a number that was never used, or whose place a later ACK
+// took, is not found.
 TEST_CASE("An ACK2 finds its ACK once", "[udt]") {
   const auto history = std::make_unique<AckHistory>();
   const wire::AckNo number(wire::AckNo::kMax);

@@ -42,7 +42,9 @@ struct Receiver {
     return count;
   }
   /// Index that an ACK acknowledges up to.
-  [[nodiscard]] std::int64_t index_of(const AckBody& ack) const { return SeqNo::distance(peer.isn, ack.next); }
+  [[nodiscard]] std::int64_t index_of(const AckBody& ack) const {
+    return SeqNo::distance(peer.isn, ack.next);
+  }
 
   Desk desk;
   RawPeer peer;
@@ -52,15 +54,15 @@ struct Receiver {
 
 // Ten full packets in one burst are acknowledged 10 ms after the first, not after stock's 104 ms,
 // by one 24-byte ACK with number 1.
-TEST_CASE("A burst is acknowledged within one tick [I-11][A3]", "[udt]") {
+TEST_CASE("A burst is acknowledged within one tick [I-11][A3]", "[udt][I-11][A3]") {
   Receiver receiver;
   const TimePoint start = receiver.desk.now;
   receiver.data(0, 10);
   CHECK(receiver.desk.sent().empty());
-  const auto log = receiver.desk.run(50ms);
+  const auto log = receiver.desk.run(11ms);
   REQUIRE(log.acks().size() == 1);
-  const Sent& ack = log.acks()[0];
-  CHECK(ack.at <= start + 11ms);
+  const Sent ack = log.acks()[0];
+  CHECK(ack.at == start + 10ms);
   CHECK(ack.body.size() == 24);
   CHECK(ack.control().info == 1);
   CHECK(ack.control().destination == receiver.peer.id);
@@ -70,7 +72,7 @@ TEST_CASE("A burst is acknowledged within one tick [I-11][A3]", "[udt]") {
 }
 
 // A stream that goes on is acknowledged each 10 ms; nothing is while nothing comes.
-TEST_CASE("ACKs come once per tick [I-11]", "[udt]") {
+TEST_CASE("ACKs come once per tick [I-11]", "[udt][I-11]") {
   Receiver receiver;
   SentLog log;
   for (std::int64_t i = 0; i < 100; ++i) {
@@ -88,7 +90,7 @@ TEST_CASE("ACKs come once per tick [I-11]", "[udt]") {
 }
 
 // Light ACKs at 64, 128, 192 packets since the last ACK: four bytes, number 0.
-TEST_CASE("A light ACK each 64 packets [I-7]", "[udt]") {
+TEST_CASE("A light ACK each 64 packets [I-7]", "[udt][I-7]") {
   Receiver receiver;
   for (std::int64_t i = 0; i < 200; ++i) {
     receiver.data(i);
@@ -107,13 +109,24 @@ TEST_CASE("A light ACK each 64 packets [I-7]", "[udt]") {
   CHECK(receiver.connection.stats().light_acks_sent == 3);
 }
 
-// A packet that is not full is acknowledged at once: it ends a burst. Within 10 ms of a full ACK the
-// 16-byte kind is used; no other lengths exist.
-TEST_CASE("A packet that is not full is acknowledged at once [I-7][I-20]", "[udt]") {
+// A light ACK that would only say what ACK2 has confirmed already is left out.
+TEST_CASE("A light ACK says something new", "[udt]") {
+  Receiver receiver;
+  receiver.data(1, 65);  // packet 0 is missing: nothing to acknowledge
+  CHECK(receiver.desk.sent().light_acks().empty());
+  receiver.data(0);
+  receiver.data(65, 129);
+  CHECK(receiver.desk.sent().light_acks().size() == 1);
+}
+
+// A packet that is not full is acknowledged at once: it ends a burst. Within 10 ms of a full ACK
+// the 16-byte kind is used; no other lengths exist.
+TEST_CASE("A packet that is not full is acknowledged at once [I-7][I-20]", "[udt][I-7][I-20]") {
   Receiver receiver;
   std::vector<std::size_t> sizes;
   for (std::int64_t i = 0; i < 6; ++i) {
-    receiver.desk.give(receiver.peer, receiver.peer.data(receiver.peer.isn.advanced(i), as_byte_view("short")));
+    receiver.desk.give(receiver.peer,
+                       receiver.peer.data(receiver.peer.isn.advanced(i), as_byte_view("short")));
     const auto log = receiver.desk.sent();
     REQUIRE(log.acks().size() == 1);
     CHECK(receiver.index_of(*log[0].ack()) == i + 1);
@@ -136,7 +149,7 @@ TEST_CASE("A packet without bytes is acknowledged", "[udt]") {
 
 // Whatever the application reads and however the packets come, an advertised window is never larger
 // than the announced one and never smaller than 2, and its end never goes back.
-TEST_CASE("Never advertises more than it announced [I-9][I-8][D15]", "[udt]") {
+TEST_CASE("Never advertises more than it announced [I-9][I-8][D15]", "[udt][I-9][I-8][D15]") {
   for (const std::uint32_t window : {32U, 33U, 64U, 1000U}) {
     CAPTURE(window);
     Receiver receiver(0x7FFFFF00, window);
@@ -144,7 +157,8 @@ TEST_CASE("Never advertises more than it announced [I-9][I-8][D15]", "[udt]") {
     std::int64_t sent = 0;
     std::int64_t window_end = window;
     for (int step = 0; step < 2000; ++step) {
-      for (std::uint64_t burst = random.below(10); burst > 0 && sent < window_end; --burst) receiver.data(sent++);
+      for (std::uint64_t burst = random.below(10); burst > 0 && sent < window_end; --burst)
+        receiver.data(sent++);
       if (random.chance(0.3)) receiver.read(random.below(20'000));
       const auto log = receiver.desk.run(3ms);
       receiver.confirm(log);
@@ -166,7 +180,8 @@ TEST_CASE("Never advertises more than it announced [I-9][I-8][D15]", "[udt]") {
 // A full buffer: 2 is advertised, the two packets a stock sender may then send are kept but not
 // acknowledged, a third is refused. When the application reads, an ACK goes out at once that covers
 // the two and opens the window.
-TEST_CASE("A full buffer keeps a reserve and reopens at once [I-15][I-8][A5]", "[udt]") {
+TEST_CASE("A full buffer keeps a reserve and reopens at once [I-15][I-8][A5]",
+          "[udt][I-15][I-8][A5]") {
   Receiver receiver(1000, 32);
   receiver.data(0, 32);
   auto log = receiver.desk.run(10ms);
@@ -193,7 +208,7 @@ TEST_CASE("A full buffer keeps a reserve and reopens at once [I-15][I-8][A5]", "
 
 // A reader that takes little at a time reopens the window by a quarter, not by an ACK per packet; a
 // window that is open enough needs no update.
-TEST_CASE("Window updates are not sent for every packet read [A5]", "[udt]") {
+TEST_CASE("Window updates are not sent for every packet read [A5]", "[udt][A5]") {
   Receiver receiver(1000, 64);
   receiver.data(0, 64);
   receiver.confirm(receiver.desk.run(10ms));
@@ -211,7 +226,7 @@ TEST_CASE("Window updates are not sent for every packet read [A5]", "[udt]") {
 
 // A gap is reported at once, as exactly its range; then again each RTT + 4 RTTVar (10 ms at least),
 // slower each time, until it closes; what is filled in between is reported no more.
-TEST_CASE("Open holes are reported again, at a calm pace [I-16][A1]", "[udt]") {
+TEST_CASE("Open holes are reported again, at a calm pace [I-16][A1]", "[udt][I-16][A1]") {
   Receiver receiver;
   receiver.data(0, 2);
   receiver.confirm(receiver.desk.run(10ms));
@@ -250,7 +265,7 @@ TEST_CASE("Open holes are reported again, at a calm pace [I-16][A1]", "[udt]") {
 }
 
 // NAKs name only packets below the newest received, first <= last, across the wrap too.
-TEST_CASE("NAKs stay below the newest packet [I-9][E5]", "[udt]") {
+TEST_CASE("NAKs stay below the newest packet [I-9][E5]", "[udt][I-9][E5]") {
   Receiver receiver(0x7FFFFFF0);
   SeededRandom random(5);
   std::int64_t newest = -1;
@@ -275,7 +290,8 @@ TEST_CASE("NAKs stay below the newest packet [I-9][E5]", "[udt]") {
   for (std::int64_t i = 0; i < 3000; ++i)
     if (!have[static_cast<std::size_t>(i)]) receiver.data(i);
   receiver.read();
-  CHECK(receiver.consumed == static_cast<std::uint64_t>(newest + 1) * 1456 + static_cast<std::uint64_t>(2999 - newest) * 1456);
+  CHECK(receiver.consumed == static_cast<std::uint64_t>(newest + 1) * 1456 +
+                                 static_cast<std::uint64_t>(2999 - newest) * 1456);
   CHECK(receiver.desk.run(1s).of(ControlType::nak).empty());
 }
 
@@ -288,13 +304,14 @@ TEST_CASE("A long loss report is split into packets that fit", "[udt]") {
   CHECK(log.size() > 1);
   for (const auto& nak : log) CHECK(nak.body.size() <= 456);
   std::vector<wire::LossRange> expected;
-  for (std::uint32_t i = 0; i < 1000; i += 2) expected.push_back({SeqNo(1000 + i), SeqNo(1000 + i)});
+  for (std::uint32_t i = 0; i < 1000; i += 2)
+    expected.push_back({SeqNo(1000 + i), SeqNo(1000 + i)});
   CHECK(log.losses() == expected);
 }
 
 // More holes than the receiver remembers: it refuses what would open another, still takes what
 // closes the lowest, and in the end has everything.
-TEST_CASE("A receiver with too many holes heals [D16]", "[udt]") {
+TEST_CASE("A receiver with too many holes heals [D16]", "[udt][D16]") {
   Receiver receiver(1000, 1U << 18U, 76);
   const std::int64_t count = 2 * static_cast<std::int64_t>(udt::kMaxLossRanges) + 1000;
   for (std::int64_t i = 1; i < count; i += 2) receiver.data(i);
@@ -306,7 +323,7 @@ TEST_CASE("A receiver with too many holes heals [D16]", "[udt]") {
 }
 
 // What is reported stays within the limits of a stock peer's arithmetic, however fast packets come.
-TEST_CASE("Reported estimates stay in range [I-10]", "[udt]") {
+TEST_CASE("Reported estimates stay in range [I-10]", "[udt][I-10]") {
   Receiver receiver;
   SentLog log;
   for (std::int64_t i = 0; i < 3000; ++i) {
@@ -330,7 +347,7 @@ TEST_CASE("Reported estimates stay in range [I-10]", "[udt]") {
 }
 
 // Pairs that arrive 12 us apart at a steady 24 us: capacity 83 334, arrival rate about 41 667.
-TEST_CASE("ACKs report rate and capacity [I-19]", "[udt]") {
+TEST_CASE("ACKs report rate and capacity [I-19]", "[udt][I-19]") {
   for (const std::uint32_t isn : {1008U, 1003U}) {
     Receiver receiver(isn);
     SentLog log;
@@ -350,7 +367,7 @@ TEST_CASE("ACKs report rate and capacity [I-19]", "[udt]") {
 
 // ACK2 gives the round trip; without any ACK2 the same ACK is repeated, only each RTT + 4 RTTVar,
 // and data goes on being acknowledged at the same pace.
-TEST_CASE("Lost ACK2s change nothing but repeats [I-13][A9]", "[udt]") {
+TEST_CASE("Lost ACK2s change nothing but repeats [I-13][A9]", "[udt][I-13][A9]") {
   Receiver receiver;
   std::size_t acks = 0;
   for (std::int64_t i = 0; i < 100; ++i) {
@@ -371,7 +388,7 @@ TEST_CASE("Lost ACK2s change nothing but repeats [I-13][A9]", "[udt]") {
 }
 
 // An ACK2 after 3 ms is a round trip of 3 ms.
-TEST_CASE("ACK2 measures the round trip [I-13]", "[udt]") {
+TEST_CASE("ACK2 measures the round trip [I-13]", "[udt][I-13]") {
   Receiver receiver;
   receiver.desk.run(200ms);  // so that the handshake gives no sample
   receiver.desk.give(receiver.peer, receiver.peer.data(receiver.peer.isn, as_byte_view("x")));
@@ -388,7 +405,7 @@ TEST_CASE("ACK2 measures the round trip [I-13]", "[udt]") {
 }
 
 // A sender that sends what we have may have missed our ACK: it gets it again, within a tick.
-TEST_CASE("Duplicates draw the ACK again [I-17]", "[udt]") {
+TEST_CASE("Duplicates draw the ACK again [I-17]", "[udt][I-17]") {
   Receiver receiver;
   receiver.data(0, 5);
   receiver.confirm(receiver.desk.run(10ms));
@@ -401,13 +418,16 @@ TEST_CASE("Duplicates draw the ACK again [I-17]", "[udt]") {
   CHECK(receiver.connection.stats().payload_bytes_received == 5 * 1456);
 }
 
-// Packets far ahead or far behind, as forgers send them: outside the window or duplicates, without a
-// hole for what lies between.
-TEST_CASE("Packets outside the window open no hole [I-9]", "[udt]") {
+// Packets far ahead or far behind, as forgers send them: outside the window or duplicates, without
+// a hole for what lies between.
+TEST_CASE("Packets outside the window open no hole [I-9]", "[udt][I-9]") {
   Receiver receiver(1000, 32);
-  for (const std::int64_t index : {std::int64_t{34}, std::int64_t{1000}, std::int64_t{0x3FFFFFFF}}) receiver.data(index);
+  for (const std::int64_t index : {std::int64_t{34}, std::int64_t{1000}, std::int64_t{0x3FFFFFFF}})
+    receiver.data(index);
   CHECK(receiver.connection.stats().packets_outside_window == 3);
-  for (const std::int64_t index : {std::int64_t{-1}, std::int64_t{-1000}, std::int64_t{-0x40000000}}) receiver.data(index);
+  for (const std::int64_t index :
+       {std::int64_t{-1}, std::int64_t{-1000}, std::int64_t{-0x40000000}})
+    receiver.data(index);
   CHECK(receiver.connection.stats().packets_duplicate == 3);
   CHECK(receiver.connection.stats().packets_lost == 0);
   CHECK(receiver.desk.run(1s).of(ControlType::nak).empty());

@@ -13,7 +13,8 @@ namespace {
 using Outcome = RecvBuffer::Outcome;
 
 struct Box {
-  explicit Box(std::size_t slots, std::size_t size = 4) : units(slots, size), buffer(slots, size, units) {}
+  explicit Box(std::size_t slots, std::size_t size = 4)
+      : units(slots, size), buffer(slots, size, units) {}
   void store(PacketIndex index, std::string_view text) {
     REQUIRE(buffer.check(index) == Outcome::stored);
     buffer.store(index, as_byte_view(text));
@@ -112,8 +113,10 @@ TEST_CASE("A receive buffer agrees with a simple model", "[udt]") {
   std::uint64_t read = 0;
   std::uint64_t waiting = 0;
   for (int step = 0; step < 30'000; ++step) {
-    const PacketIndex index = box.buffer.contiguous() + static_cast<PacketIndex>(random.below(40)) - 1;
-    if (box.buffer.check(index) == Outcome::stored) box.buffer.store(index, as_byte_view(packet(index)));
+    const PacketIndex index =
+        box.buffer.contiguous() + static_cast<PacketIndex>(random.below(40)) - 1;
+    if (box.buffer.check(index) == Outcome::stored)
+      box.buffer.store(index, as_byte_view(packet(index)));
     if (random.chance(0.3)) {
       if (const auto run = box.buffer.take()) {
         for (const char c : as_text(*run)) REQUIRE(c == byte_of(read++));

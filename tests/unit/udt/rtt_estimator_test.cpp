@@ -7,7 +7,7 @@ namespace {
 
 // The first sample replaces UDT's start values of 100 ms and 50 ms, so that a fast path does not
 // wait for their decay.
-TEST_CASE("The first round trip counts in full [A9]", "[udt]") {
+TEST_CASE("The first round trip counts in full [A9]", "[udt][A9]") {
   RttEstimator rtt;
   CHECK_FALSE(rtt.measured());
   CHECK(rtt.rtt() == 100ms);
@@ -37,7 +37,7 @@ TEST_CASE("Round trips are smoothed by UDT's rule", "[udt]") {
 
 // What an ACK says is taken only where it can be true: not 0, not above the protocol's limit, not
 // the start values of a peer that has measured nothing.
-TEST_CASE("Implausible round trips of the peer are left out [I-10]", "[udt]") {
+TEST_CASE("Implausible round trips of the peer are left out [I-10]", "[udt][I-10]") {
   struct Case {
     std::uint32_t rtt_us;
     std::uint32_t var_us;

@@ -1,4 +1,5 @@
-// The sending direction, packet by packet, against peers that acknowledge and report losses by hand.
+// The sending direction, packet by packet, against peers that acknowledge and report losses by
+// hand.
 #include "desk.hpp"
 
 namespace xfer::test {
@@ -55,7 +56,7 @@ Indices range(std::int64_t first, std::int64_t end) {
 
 // Full packets are MSS - 44 bytes, nothing is ever longer, the bytes are those of the stream in
 // order, and the headers are what a stock stream receiver expects.
-TEST_CASE("Data packets carry the stream in full packets [I-20][I-1]", "[udt]") {
+TEST_CASE("Data packets carry the stream in full packets [I-20][I-1]", "[udt][I-20][I-1]") {
   for (const std::uint32_t isn : {1000U, 0x7FFFFFF8U}) {
     Sender sender(isn);
     sender.offer(20 * 1456 + 100);
@@ -86,7 +87,7 @@ TEST_CASE("Data packets carry the stream in full packets [I-20][I-1]", "[udt]") 
 
 // The packet that uses up the window is one byte short, which makes a stock receiver acknowledge at
 // once and not after 105 ms; at most once in 10 ms, and never on a retransmission.
-TEST_CASE("A packet that uses up the window asks for an ACK [I-12][A3]", "[udt]") {
+TEST_CASE("A packet that uses up the window asks for an ACK [I-12][A3]", "[udt][I-12][A3]") {
   Sender sender;
   sender.offer(kPlenty);
   const auto first = sender.desk.run(1ms).data();
@@ -107,7 +108,7 @@ TEST_CASE("A packet that uses up the window asks for an ACK [I-12][A3]", "[udt]"
 
 // A light ACK makes room like any other: a receiver that sends nothing else keeps the sender going,
 // up to the window of its handshake.
-TEST_CASE("Light ACKs open the window [A4][I-12]", "[udt]") {
+TEST_CASE("Light ACKs open the window [A4][I-12]", "[udt][A4][I-12]") {
   Sender sender(1000, 100);
   sender.offer(kPlenty);
   std::int64_t next = static_cast<std::int64_t>(sender.run(1ms).size());
@@ -126,7 +127,7 @@ TEST_CASE("Light ACKs open the window [A4][I-12]", "[udt]") {
 
 // Every full or partial ACK is confirmed by ACK2 with its number, also one that says nothing new;
 // light ones are not.
-TEST_CASE("Every ACK but a light one is confirmed [I-13][I5]", "[udt]") {
+TEST_CASE("Every ACK but a light one is confirmed [I-13][I5]", "[udt][I-13][I5]") {
   Sender sender;
   sender.offer(kPlenty);
   sender.run(1ms);
@@ -158,7 +159,7 @@ TEST_CASE("Every ACK but a light one is confirmed [I-13][I5]", "[udt]") {
 
 // Nobody answers: the oldest and the newest packet are tried again at growing distances; everything
 // in flight is not.
-TEST_CASE("Silence is probed with single packets [I-12][I-17]", "[udt]") {
+TEST_CASE("Silence is probed with single packets [I-12][I-17]", "[udt][I-12][I-17]") {
   Sender sender;
   sender.offer(kPlenty);
   CHECK(sender.run(1ms) == range(0, 16));
@@ -172,7 +173,7 @@ TEST_CASE("Silence is probed with single packets [I-12][I-17]", "[udt]") {
 
 // A peer that is heard but never acknowledges gets everything again, as the last resort, after
 // several probes and not before 150 ms; then rarely.
-TEST_CASE("Everything is sent again after several probes [I-12]", "[udt]") {
+TEST_CASE("Everything is sent again after several probes [I-12]", "[udt][I-12]") {
   Sender sender;
   sender.offer(kPlenty);
   sender.run(1ms);
@@ -188,9 +189,9 @@ TEST_CASE("Everything is sent again after several probes [I-12]", "[udt]") {
   CHECK(sender.connection.stats().packets_retransmitted >= 16);
 }
 
-// Keep-alives show that the peer lives and nothing else: the probes come at the same times with them
-// as without.
-TEST_CASE("Keep-alives do not postpone repairs [I-18][A2]", "[udt]") {
+// Keep-alives show that the peer lives and nothing else: the probes come at the same times with
+// them as without.
+TEST_CASE("Keep-alives do not postpone repairs [I-18][A2]", "[udt][I-18][A2]") {
   std::vector<TimePoint> times[2];
   for (const bool keep_alives : {false, true}) {
     Sender sender;
@@ -198,7 +199,8 @@ TEST_CASE("Keep-alives do not postpone repairs [I-18][A2]", "[udt]") {
     sender.run(1ms);
     for (int i = 0; i < 30; ++i) {
       if (keep_alives) sender.desk.give(sender.peer, sender.peer.keep_alive());
-      for (const auto& packet : sender.desk.run(4ms).data()) times[keep_alives ? 1 : 0].push_back(packet.at);
+      for (const auto& packet : sender.desk.run(4ms).data())
+        times[keep_alives ? 1 : 0].push_back(packet.at);
     }
   }
   CHECK(times[0].size() >= 2);
@@ -206,7 +208,7 @@ TEST_CASE("Keep-alives do not postpone repairs [I-18][A2]", "[udt]") {
 }
 
 // The last packet of a burst is lost: no NAK can come, for the receiver has seen nothing behind it.
-TEST_CASE("A lost tail is sent again within a round trip or so [A7][I-17]", "[udt]") {
+TEST_CASE("A lost tail is sent again within a round trip or so [A7][I-17]", "[udt][A7][I-17]") {
   Sender sender;
   sender.offer(5 * 1456);
   CHECK(sender.run(1ms) == range(0, 5));
@@ -218,7 +220,7 @@ TEST_CASE("A lost tail is sent again within a round trip or so [A7][I-17]", "[ud
 
 // A hole whose NAK was lost, and a peer that then only repeats its ACK: the missing packet comes
 // without being asked for.
-TEST_CASE("A hole is repaired without a NAK [I-17][A1]", "[udt]") {
+TEST_CASE("A hole is repaired without a NAK [I-17][A1]", "[udt][I-17][A1]") {
   Sender sender;
   sender.offer(10 * 1456);
   sender.run(1ms);
@@ -234,7 +236,7 @@ TEST_CASE("A hole is repaired without a NAK [I-17][A1]", "[udt]") {
 
 // NAKed packets leave before anything new, whatever the window; a second NAK for the same packet is
 // honoured once a round trip has passed; NAKs of what has arrived are old news.
-TEST_CASE("Each NAK is honoured [I-16][A1]", "[udt]") {
+TEST_CASE("Each NAK is honoured [I-16][A1]", "[udt][I-16][A1]") {
   Sender sender(1000, 16);
   sender.offer(kPlenty);
   CHECK(sender.run(1ms) == range(0, 16));
@@ -255,6 +257,28 @@ TEST_CASE("Each NAK is honoured [I-16][A1]", "[udt]") {
   CHECK(sender.connection.stats().naks_received == 5);
 }
 
+// A repeated NAK that left before our retransmission can have arrived says nothing about it.
+TEST_CASE("A NAK that crosses the retransmission is not honoured twice [I-16]", "[udt][I-16]") {
+  Sender sender;
+  sender.offer(kPlenty);
+  sender.run(1ms);
+  wire::AckBody body;
+  body.kind = wire::AckBody::Kind::partial;
+  body.next = sender.peer.peer_isn;
+  body.rtt_us = 40'000;
+  body.window = 16;
+  sender.desk.give(sender.peer, sender.peer.ack(1, body));
+  const Duration rtt = sender.connection.stats().rtt;
+  REQUIRE(rtt == 5ms);  // an eighth: the handshake took no time
+  sender.nak(3, 3);
+  CHECK(sender.run(100us) == Indices{3});
+  sender.nak(3, 3);
+  CHECK(sender.run(rtt / 2 - 200us).empty());
+  sender.run(200us);
+  sender.nak(3, 3);
+  CHECK(sender.run(100us) == Indices{3});
+}
+
 // Losses that an ACK has overtaken are not sent again.
 TEST_CASE("An ACK takes packets off the loss list", "[udt]") {
   Sender sender;
@@ -268,7 +292,8 @@ TEST_CASE("An ACK takes packets off the loss list", "[udt]") {
 }
 
 // The window closes and opens again with the same ACK number: the sender goes on at once.
-TEST_CASE("A window update with an unchanged number wakes the sender [A5][I-15]", "[udt]") {
+TEST_CASE("A window update with an unchanged number wakes the sender [A5][I-15]",
+          "[udt][A5][I-15]") {
   Sender sender;
   sender.offer(kPlenty);
   sender.run(1ms);
@@ -282,7 +307,7 @@ TEST_CASE("A window update with an unchanged number wakes the sender [A5][I-15]"
 
 // A peer whose buffer is full advertises 2: two packets are sent, then single probes at most, never
 // everything again, for minutes.
-TEST_CASE("A closed window is not taken for a dead path [I-8][A5]", "[udt]") {
+TEST_CASE("A closed window is not taken for a dead path [I-8][A5]", "[udt][I-8][A5]") {
   Sender sender;
   sender.offer(kPlenty);
   sender.run(1ms);
@@ -299,13 +324,15 @@ TEST_CASE("A closed window is not taken for a dead path [I-8][A5]", "[udt]") {
   CHECK(sender.run(1ms).size() >= 16);
 }
 
-// ACKs overtake each other: the newest number decides about the window, an older one never closes it.
+// ACKs overtake each other: the newest number decides about the window, an older one never closes
+// it.
 TEST_CASE("ACKs that come late change nothing", "[udt]") {
   Sender sender;
   sender.offer(kPlenty);
   sender.run(1ms);
   const auto give = [&](std::uint32_t number, std::int64_t index, std::uint32_t window) {
-    sender.desk.give(sender.peer, sender.peer.full_ack(number, sender.peer.peer_isn.advanced(index), window));
+    sender.desk.give(sender.peer,
+                     sender.peer.full_ack(number, sender.peer.peer_isn.advanced(index), window));
   };
   give(5, 10, 100);
   CHECK(sender.connection.stats().peer_window == 100);
@@ -318,9 +345,9 @@ TEST_CASE("ACKs that come late change nothing", "[udt]") {
   CHECK(sender.connection.stats().peer_window == 50);
 }
 
-// Numbers 16n and 16n+1 leave back to back when both are new; other packets keep the period (but for
-// the credit of a millisecond that a new connection has), and pairs do not raise the rate.
-TEST_CASE("Packet pairs leave back to back [I-19]", "[udt]") {
+// Numbers 16n and 16n+1 leave back to back when both are new; other packets keep the period (but
+// for the credit of a millisecond that a new connection has), and pairs do not raise the rate.
+TEST_CASE("Packet pairs leave back to back [I-19]", "[udt][I-19]") {
   for (const std::uint32_t isn : {0U, 1003U, 0x7FFFFFFAU}) {
     CAPTURE(isn);
     Sender sender(isn, 8192, 1'500'000);  // a packet each millisecond
@@ -346,7 +373,7 @@ TEST_CASE("Packet pairs leave back to back [I-19]", "[udt]") {
 
 // A driver that was stopped for 200 ms finds the application's data waiting: what it sends at once
 // is a millisecond's worth.
-TEST_CASE("A late driver does not burst [B6]", "[udt]") {
+TEST_CASE("A late driver does not burst [B6]", "[udt][B6]") {
   Sender sender(1001, 8192, 15'000'000);  // 100 us
   sender.offer(kPlenty);
   sender.run(20ms);
@@ -358,7 +385,7 @@ TEST_CASE("A late driver does not burst [B6]", "[udt]") {
 }
 
 // A loss before any rate is known: the connection keeps its pace where stock falls to 16 packets/s.
-TEST_CASE("An early loss does not slow a connection down [B1]", "[udt]") {
+TEST_CASE("An early loss does not slow a connection down [B1]", "[udt][B1]") {
   Sender sender;
   sender.offer(kPlenty);
   sender.run(1ms);
@@ -366,6 +393,25 @@ TEST_CASE("An early loss does not slow a connection down [B1]", "[udt]") {
   CHECK(sender.run(1ms) == Indices{1});
   sender.ack(16);
   CHECK(sender.run(1ms).size() >= 16);
+  CHECK(sender.connection.stats().send_period <= 1us);
+}
+
+// A stock receiver's first estimates are its start values, 16 intervals of a second: an ACK that
+// reports 1 packet/s after a few packets does not make a loss cost seconds.
+TEST_CASE("First rates of a stock receiver mean nothing [B1]", "[udt][B1]") {
+  Sender sender;
+  sender.offer(kPlenty);
+  sender.run(1ms);
+  wire::AckBody body;
+  body.kind = wire::AckBody::Kind::full;
+  body.next = sender.peer.peer_isn.advanced(10);
+  body.window = 8192;
+  body.arrival_rate = 1;
+  body.capacity = 1000;
+  sender.desk.give(sender.peer, sender.peer.ack(1, body));
+  CHECK(sender.connection.stats().peer_arrival_rate_pps == 0);
+  sender.nak(12, 12);
+  sender.run(1ms);
   CHECK(sender.connection.stats().send_period <= 1us);
 }
 
@@ -403,7 +449,7 @@ TEST_CASE("The flight stays below the sender's own window", "[udt]") {
 }
 
 // Losses and ACKs across the wrap of the sequence numbers.
-TEST_CASE("Sending crosses the wrap [E5][E4]", "[udt]") {
+TEST_CASE("Sending crosses the wrap [E5][E4]", "[udt][E5][E4]") {
   Sender sender(0x7FFFFFF8);
   sender.offer(kPlenty);
   CHECK(sender.run(1ms) == range(0, 16));
@@ -433,7 +479,7 @@ TEST_CASE("Time stamps count from the connection's start", "[udt]") {
 }
 
 // Offsets are 64-bit: acknowledgements of a stream beyond 4 GB free the right bytes.
-TEST_CASE("Streams beyond 4 GB keep their offsets [E8]", "[udt]") {
+TEST_CASE("Streams beyond 4 GB keep their offsets [E8]", "[udt][E8]") {
   Desk desk;
   RawPeer peer = make_peer(1);
   peer.mss = 65'535;
