@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -25,13 +26,24 @@ class SendBatch {
   /// if not `batched`.
   /// @return how many the kernel took; -1: none, errno says why.
   int send(int fd, std::size_t first, std::size_t count, bool batched);
+  /// The same as one message that the kernel, or the network card, cuts into datagrams
+  /// (UDP_SEGMENT, udp(7)).
+  int send_segmented(int fd, std::size_t first, std::size_t count);
 
  private:
   static constexpr std::size_t kPieces = 3;  // head, payload, payload after the end of a ring
 
   sockaddr_storage destination_{};
-  std::array<iovec, udt::kMaxTrainSegments * kPieces> pieces_{};
+  std::uint16_t segment_size_ = 0;
+  std::array<iovec, udt::kMaxTrainSegments * kPieces> pieces_{};  // without gaps, in order
   std::array<mmsghdr, udt::kMaxTrainSegments> messages_{};
+};
+
+/// Room for what comes with a message: a timespec, a drop counter, a segment size.
+struct alignas(cmsghdr) ControlRoom {
+  std::array<std::byte, CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(sizeof(std::uint32_t)) +
+                            CMSG_SPACE(sizeof(int))>
+      bytes;
 };
 
 /// The kernel's description of room for datagrams to come.
@@ -48,19 +60,53 @@ class ReceiveBatch {
                                  std::optional<std::uint32_t>& kernel_drops);
 
  private:
-  // A timespec and a 32-bit counter.
-  static constexpr std::size_t kControlSize =
-      CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(sizeof(std::uint32_t));
-  struct alignas(cmsghdr) Control {
-    std::array<std::byte, kControlSize> bytes;
-  };
-
   std::array<sockaddr_storage, udt::kMaxReceiveBatch> sources_{};
-  std::array<Control, udt::kMaxReceiveBatch> controls_{};
+  std::array<ControlRoom, udt::kMaxReceiveBatch> controls_{};
   std::array<std::array<iovec, 2>, udt::kMaxReceiveBatch> pieces_{};
   std::array<mmsghdr, udt::kMaxReceiveBatch> messages_{};
-  // An address and an arrival time seldom differ from the last ones.
   TimePoint last_arrival_{};
+};
+
+/// Room for messages that the kernel may have put together from many datagrams of one sender
+/// (UDP_GRO, udp(7)), and the way through the datagrams in them.
+class CoalescedBatch {
+ public:
+  CoalescedBatch();
+
+  /// Reads messages with one call, about enough for `wanted` datagrams.
+  /// REQUIRES: next() has returned nullopt, or nothing was read yet. Ends the views of the batch
+  /// before.
+  /// @return how many messages came; -1: none, errno says why.
+  int receive(int fd, std::size_t wanted);
+  /// Messages asked for in the last call.
+  [[nodiscard]] std::size_t asked() const { return asked_; }
+  /// The next datagram of what was read; nullopt: no more.
+  std::optional<udt::ReceivedDatagram> next();
+  /// The kernel's drop counter, if it came with the last call.
+  [[nodiscard]] std::optional<std::uint32_t> kernel_drops() const { return kernel_drops_; }
+
+ private:
+  static constexpr std::size_t kMessages = udt::kMaxReceiveBatch;
+  static constexpr std::size_t kMessageSize = 65'536;  // no UDP message is larger
+
+  void open_message();
+
+  std::unique_ptr<std::byte[]> memory_;  // kMessages x kMessageSize, touched only where used
+  std::array<sockaddr_storage, kMessages> sources_{};
+  std::array<ControlRoom, kMessages> controls_{};
+  std::array<iovec, kMessages> pieces_{};
+  std::array<mmsghdr, kMessages> messages_{};
+  std::size_t asked_ = 0;
+  std::size_t came_ = 0;
+  std::size_t current_ = 0;            // message that is being taken apart
+  ByteView rest_;                      // of it
+  std::size_t stride_ = 0;             // size of the datagrams in it, but the last
+  udt::ReceivedDatagram description_;  // what they have in common
+  ClockPair at_read_{};
+  TimePoint last_arrival_{};
+  std::size_t datagrams_per_message_ = 1;  // of the last batch
+  std::size_t datagrams_ = 0;              // of this batch so far
+  std::optional<std::uint32_t> kernel_drops_;
 };
 
 }  // namespace xfer::net

@@ -3,6 +3,7 @@
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -59,7 +60,8 @@ UdpSocket::UdpSocket(UdpSocket&& other) noexcept
       stats_(other.stats_),
       local_error_(other.local_error_),
       sending_(std::move(other.sending_)),
-      receiving_(std::move(other.receiving_)) {}
+      receiving_(std::move(other.receiving_)),
+      coalesced_(std::move(other.coalesced_)) {}
 
 UdpSocket::~UdpSocket() { close(); }
 
@@ -120,6 +122,12 @@ void UdpSocket::set_options(const SocketOptions& options) {
   // None of these is vital; what is missing shows as counters that stay 0.
   set_int(fd_, SOL_SOCKET, SO_RXQ_OVFL, 1);
   if (options.kernel_timestamps) set_int(fd_, SOL_SOCKET, SO_TIMESTAMPNS, 1);
+  if (options.offload && options.batched) {
+    // Setting 0 tells whether the kernel knows it; each train brings its own size.
+    stats_.segmenting = set_int(fd_, SOL_UDP, UDP_SEGMENT, 0);
+    stats_.coalescing = set_int(fd_, SOL_UDP, UDP_GRO, 1);
+    if (stats_.coalescing) coalesced_ = std::make_unique<CoalescedBatch>();
+  }
   // An IPv6 socket needs the IPv4 options too, for its IPv4 peers.
   set_int(fd_, IPPROTO_IP, IP_RECVERR, 1);
   set_int(fd_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
@@ -141,29 +149,9 @@ bool UdpSocket::allow_fragments() {
 
 std::size_t UdpSocket::receive(std::span<const udt::ReceiveSlot> slots,
                                std::span<udt::ReceivedDatagram> out) {
-  std::size_t filled = 0;
-  unsigned retries = 0;
-  while (filled < slots.size()) {
-    const auto free = slots.subspan(filled);
-    ++stats_.receive_calls;
-    const int count = receiving_->receive(fd_, free, batched_);
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-      // A pending network error, reported once and about something we sent: nothing was lost.
-      ++stats_.receive_errors;
-      if (++retries > kSoftRetries) break;
-      continue;
-    }
-    const ClockPair at_read = now_on_both();
-    std::optional<std::uint32_t> drops;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-      out[filled + i] = receiving_->describe(i, free[i], at_read, drops);
-    if (drops) stats_.kernel_drops += *drops - static_cast<std::uint32_t>(stats_.kernel_drops);
-    stats_.datagrams_received += static_cast<std::size_t>(count);
-    filled += static_cast<std::size_t>(count);
-    if (batched_) break;
-  }
+  std::size_t filled =
+      coalesced_ ? receive_coalesced(out.first(slots.size())) : receive_into(slots, out);
+  stats_.datagrams_received += filled;
   if (faults_ != nullptr) {
     const auto dropped =
         std::remove_if(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(filled),
@@ -173,9 +161,79 @@ std::size_t UdpSocket::receive(std::span<const udt::ReceiveSlot> slots,
   return filled;
 }
 
+std::size_t UdpSocket::receive_coalesced(std::span<udt::ReceivedDatagram> out) {
+  std::size_t filled = 0;
+  unsigned retries = 0;
+  while (filled < out.size()) {
+    if (auto datagram = coalesced_->next()) {
+      out[filled++] = *datagram;
+      continue;
+    }
+    if (filled > 0) break;  // reading on would end the views handed out
+    ++stats_.receive_calls;
+    const int count = coalesced_->receive(fd_, out.size());
+    if (count < 0 && is_over(count, retries)) break;
+    note_drops(coalesced_->kernel_drops());
+  }
+  return filled;
+}
+
+std::size_t UdpSocket::receive_into(std::span<const udt::ReceiveSlot> slots,
+                                    std::span<udt::ReceivedDatagram> out) {
+  std::size_t filled = 0;
+  unsigned retries = 0;
+  while (filled < slots.size()) {
+    const auto free = slots.subspan(filled);
+    ++stats_.receive_calls;
+    const int count = receiving_->receive(fd_, free, batched_);
+    if (count < 0) {
+      if (is_over(count, retries)) break;
+      continue;
+    }
+    const ClockPair at_read = now_on_both();
+    std::optional<std::uint32_t> drops;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+      out[filled + i] = receiving_->describe(i, free[i], at_read, drops);
+    note_drops(drops);
+    filled += static_cast<std::size_t>(count);
+    if (batched_) break;
+  }
+  return filled;
+}
+
+/// After a receive call that failed: whether there is nothing to read for now.
+bool UdpSocket::is_over(int count, unsigned& retries) {
+  if (count >= 0 || errno == EINTR) return false;
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
+  // A pending network error, reported once and about something we sent: nothing was lost.
+  ++stats_.receive_errors;
+  return ++retries > kSoftRetries;
+}
+
+void UdpSocket::note_drops(std::optional<std::uint32_t> drops) {
+  if (drops) stats_.kernel_drops += *drops - static_cast<std::uint32_t>(stats_.kernel_drops);
+}
+
+/// One system call for as much of the train as it takes.
+int UdpSocket::send_now(std::size_t first, std::size_t count) {
+  if (stats_.segmenting && count > 1) {
+    const int sent = sending_->send_segmented(fd_, first, count);
+    if (sent >= 0) {
+      ++stats_.trains_segmented;
+      return sent;
+    }
+    // No checksum offload, a tunnel, datagrams larger than the path's MTU: go on without, and send
+    // the same bytes again. Other errors are for the caller.
+    if (errno != EIO && errno != EINVAL && errno != EMSGSIZE && errno != EOPNOTSUPP) return -1;
+    stats_.segmenting = false;
+    ++stats_.send_calls;
+  }
+  return sending_->send(fd_, first, count, batched_);
+}
+
 int UdpSocket::send_some(std::size_t first, std::size_t count) {
   ++stats_.send_calls;
-  if (faults_ == nullptr) return sending_->send(fd_, first, count, batched_);
+  if (faults_ == nullptr) return send_now(first, count);
   for (std::size_t i = 0; i < count; ++i) {
     const int failure = i == 0 && next_failure_ != 0
                             ? std::exchange(next_failure_, 0)
@@ -191,7 +249,7 @@ int UdpSocket::send_some(std::size_t first, std::size_t count) {
     count = i;
   }
   if (faults_->drop_sent()) return static_cast<int>(count);
-  return sending_->send(fd_, first, count, batched_);
+  return send_now(first, count);
 }
 
 UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::TrainBuffer& train,

@@ -11,6 +11,7 @@
 
 namespace xfer::net {
 
+class CoalescedBatch;
 class ReceiveBatch;
 class SendBatch;
 
@@ -36,8 +37,11 @@ struct SocketOptions {
   std::size_t receive_buffer = 12U << 20U;  ///< bytes asked for
   std::size_t send_buffer = 12U << 20U;     ///< bytes asked for
   bool batched = true;                      ///< sendmmsg/recvmmsg; false: one datagram per call
-  bool kernel_timestamps = true;            ///< arrival times from the kernel
-  SocketFaults* faults = nullptr;           ///< tests only; must outlive the socket
+  /// The kernel cuts trains into datagrams and puts received ones together (UDP_SEGMENT, UDP_GRO),
+  /// where it can; needs `batched`.
+  bool offload = true;
+  bool kernel_timestamps = true;   ///< arrival times from the kernel
+  SocketFaults* faults = nullptr;  ///< tests only; must outlive the socket
 };
 
 /// What the socket saw. Counters only grow.
@@ -46,7 +50,8 @@ struct SocketStats {
   std::uint64_t datagrams_received = 0;
   std::uint64_t send_calls = 0;
   std::uint64_t receive_calls = 0;
-  std::uint64_t send_blocked = 0;  ///< the send buffer was full (EAGAIN); sent later
+  std::uint64_t trains_segmented = 0;  ///< sent as one message for the kernel to cut
+  std::uint64_t send_blocked = 0;      ///< the send buffer was full (EAGAIN); sent later
   std::uint64_t send_no_buffers =
       0;  ///< the kernel had no memory or queue space (ENOBUFS); sent later
   std::uint64_t send_too_big =
@@ -61,6 +66,8 @@ struct SocketStats {
   std::size_t send_buffer = 0;
   std::uint32_t path_mtu = 0;  ///< last one the network reported, bytes; 0: none
   bool fragmenting = false;    ///< "don't fragment" had to be given up
+  bool segmenting = false;     ///< trains are sent as one message; off for good once that failed
+  bool coalescing = false;     ///< received datagrams may come put together
 };
 
 /// A bad message from the network about a destination we sent to.
@@ -87,8 +94,9 @@ class UdpSocket {
   [[nodiscard]] SocketAddress local_address() const { return local_; }
   [[nodiscard]] const SocketStats& stats() const { return stats_; }
 
-  /// Reads datagrams into `slots`, one each, and describes them in `out` (as many entries). The
-  /// descriptions point into the slots.
+  /// Reads datagrams and describes them in `out`, as many as there are `slots`. The descriptions
+  /// point into the slots, one each, or with coalescing into memory of the socket; either way they
+  /// are valid until the next call.
   /// @return how many. Fewer than there were slots: the socket is empty for now.
   std::size_t receive(std::span<const udt::ReceiveSlot> slots,
                       std::span<udt::ReceivedDatagram> out);
@@ -118,6 +126,12 @@ class UdpSocket {
   void set_options(const SocketOptions& options);
   bool allow_fragments();
   int send_some(std::size_t first, std::size_t count);
+  int send_now(std::size_t first, std::size_t count);
+  std::size_t receive_coalesced(std::span<udt::ReceivedDatagram> out);
+  std::size_t receive_into(std::span<const udt::ReceiveSlot> slots,
+                           std::span<udt::ReceivedDatagram> out);
+  bool is_over(int count, unsigned& retries);
+  void note_drops(std::optional<std::uint32_t> drops);
   bool next_error_message(std::optional<NetworkError>& out);
 
   int fd_ = -1;
@@ -130,6 +144,7 @@ class UdpSocket {
   std::optional<NetworkError> local_error_;  ///< found while sending
   std::unique_ptr<SendBatch> sending_;
   std::unique_ptr<ReceiveBatch> receiving_;
+  std::unique_ptr<CoalescedBatch> coalesced_;  ///< with coalescing only
 };
 
 }  // namespace xfer::net

@@ -142,6 +142,7 @@ void Connection::begin_shutdown(TimePoint now) {
   timers_.cancel_all();
   shutdowns_left_ = kShutdownCount;
   shutdown_due_ = true;
+  recv_->acknowledge_rest();  // or the peer ends with bytes in doubt (fault F6)
 }
 
 void Connection::check_drained(TimePoint now) {
@@ -393,6 +394,12 @@ Transmit Connection::build_handshake(TrainBuffer& out, wire::SocketId destinatio
   return build_control(out, {wire::ControlType::handshake, 0, 0, 0, destination}, body.size(), now);
 }
 
+Transmit Connection::build_ack(TrainBuffer& out, const RecvHalf::Ack& ack, TimePoint now) {
+  ByteWriter body(out.control);
+  wire::encode(ack.body, body);
+  return build_control(out, {wire::ControlType::ack, 0, ack.number.value(), 0, peer_id_}, body.size(), now);
+}
+
 std::optional<Transmit> Connection::poll_control(TimePoint now, TrainBuffer& out) {
   const auto padded = [&](wire::ControlType type, std::uint32_t info) {
     ByteWriter body(out.control);
@@ -403,6 +410,9 @@ std::optional<Transmit> Connection::poll_control(TimePoint now, TrainBuffer& out
   if (answer_due_) {
     answer_due_ = false;
     return build_handshake(out, peer_id_, *repeat_answer_, now);
+  }
+  if (state_ == State::shutting_down) {
+    if (const auto ack = recv_->poll_ack(now)) return build_ack(out, *ack, now);
   }
   if (shutdown_due_) {
     shutdown_due_ = false;
@@ -422,10 +432,7 @@ std::optional<Transmit> Connection::poll_control(TimePoint now, TrainBuffer& out
   ByteWriter body(MutByteView(out.control).first(std::min<std::size_t>(kMaxControlSize, payload_size_)));
   if (recv_->poll_nak(now, body))
     return build_control(out, {wire::ControlType::nak, 0, 0, 0, peer_id_}, body.size(), now);
-  if (const auto ack = recv_->poll_ack(now)) {
-    wire::encode(ack->body, body);
-    return build_control(out, {wire::ControlType::ack, 0, ack->number.value(), 0, peer_id_}, body.size(), now);
-  }
+  if (const auto ack = recv_->poll_ack(now)) return build_ack(out, *ack, now);
   if (keep_alive_due_) {
     keep_alive_due_ = false;
     timers_.set(TimerId::keep_alive, now + kKeepAliveInterval);

@@ -111,6 +111,7 @@ class Connection {
 
   std::optional<Transmit> poll_control(TimePoint now, TrainBuffer& out);
   Transmit build_control(TrainBuffer& out, wire::ControlHeader header, std::size_t body_size, TimePoint now);
+  Transmit build_ack(TrainBuffer& out, const RecvHalf::Ack& ack, TimePoint now);
   Transmit build_handshake(TrainBuffer& out, wire::SocketId destination, const wire::Handshake& handshake,
                            TimePoint now);
 

@@ -42,6 +42,10 @@ class RecvHalf {
     wire::AckBody body;
   };
   std::optional<Ack> poll_ack(TimePoint now);
+  /// Makes an ACK due if something is not acknowledged: the last chance before a shutdown.
+  void acknowledge_rest() {
+    if (ack_value() > last_ack_) ack_due_ = Due::regular;
+  }
   /// Writes the ranges to report into `out`; false if there are none. Call until false.
   bool poll_nak(TimePoint now, ByteWriter& out);
   [[nodiscard]] bool wants_transmit() const { return ack_due_ != Due::none || nak_due_; }

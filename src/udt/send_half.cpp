@@ -178,6 +178,14 @@ bool SendHalf::second_of_pair(const Choice& choice) const {
          mapper_.pair_position(choice.index) % kPacketPairInterval == 1;
 }
 
+/// Once per SYN interval the packets of a pair leave as trains of one: packets of a longer train may share one arrival
+/// time, which says nothing about the link.
+bool SendHalf::measures_capacity(const Choice& choice, TimePoint now) const {
+  if (second_of_pair(choice)) return pair_measured_;
+  return !choice.retransmission && mapper_.pair_position(choice.index) % kPacketPairInterval == 0 &&
+         (!last_measured_ || now - *last_measured_ >= kSynInterval);
+}
+
 /// A packet that uses up the window is sent one byte short, at most once per SYN interval: a packet that is not full
 /// is acknowledged at once, by stock receivers too, which otherwise may take 105 ms after a burst (rule I-12).
 bool SendHalf::asks_for_ack(const Choice& choice, TimePoint now) const {
@@ -198,6 +206,8 @@ std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t ma
     }
     if (!pacer_.ready(now) && !second_of_pair(*choice)) break;
 
+    const bool measures = measures_capacity(*choice, now);
+    if (measures && count > 0) break;
     const bool asks = asks_for_ack(*choice, now);
     if (asks) --choice->size;
     const std::size_t bytes = wire::kHeaderSize + choice->size;
@@ -206,9 +216,11 @@ std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t ma
     else if (bytes > size || (count + 1) * size > kMaxTrainBytes)
       break;
     if (asks) last_asked_ = now;
+    if (measures) last_measured_ = now;
+    pair_measured_ = measures;
     write_packet(*choice, now, out, count++);
     pacer_.on_sent(now, controller_->send_period());
-    if (bytes < size) break;
+    if (measures || bytes < size) break;
   }
   return count;
 }

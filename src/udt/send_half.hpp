@@ -71,6 +71,7 @@ class SendHalf {
   [[nodiscard]] std::optional<Choice> choose() const;
   [[nodiscard]] std::uint32_t next_new_size() const;
   [[nodiscard]] bool second_of_pair(const Choice& choice) const;
+  [[nodiscard]] bool measures_capacity(const Choice& choice, TimePoint now) const;
   [[nodiscard]] bool asks_for_ack(const Choice& choice, TimePoint now) const;
   void write_packet(const Choice& choice, TimePoint now, TrainBuffer& out, std::size_t at);
   void advance(PacketIndex next, TimePoint now);
@@ -103,6 +104,8 @@ class SendHalf {
   bool cwnd_limited_ = false;
   bool pair_open_ = false;          ///< the last packet was the new first one of a pair
   std::optional<TimePoint> last_asked_;  ///< when a packet was last made short to draw an ACK
+  bool pair_measured_ = false;              ///< the last packet was the first of a pair and left alone
+  std::optional<TimePoint> last_measured_;  ///< when a packet of a pair last left alone
   Pacer pacer_;
 
   std::optional<TimePoint> probe_timer_;

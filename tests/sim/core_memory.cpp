@@ -49,16 +49,32 @@ OutsideScope::~OutsideScope() { current_account = outer_; }
 
 }  // namespace xfer::sim
 
-// The other forms of the standard library end in these.
+// Every form, for a sanitizer's runtime has its own of those that are left out.
 void* operator new(std::size_t size) {
   return xfer::sim::allocate(size, alignof(std::max_align_t));
+}
+void* operator new[](std::size_t size) { return operator new(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return operator new(size); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return operator new(size);
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return xfer::sim::allocate(size, static_cast<std::size_t>(alignment));
 }
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return operator new(size, alignment);
+}
 void operator delete(void* memory) noexcept { xfer::sim::release(memory); }
+void operator delete[](void* memory) noexcept { xfer::sim::release(memory); }
 void operator delete(void* memory, std::size_t) noexcept { xfer::sim::release(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { xfer::sim::release(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { xfer::sim::release(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { xfer::sim::release(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { xfer::sim::release(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { xfer::sim::release(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  xfer::sim::release(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
   xfer::sim::release(memory);
 }
