@@ -217,7 +217,10 @@ void UdpSocket::note_drops(std::optional<std::uint32_t> drops) {
 /// One system call for as much of the train as it takes.
 int UdpSocket::send_now(std::size_t first, std::size_t count) {
   if (stats_.segmenting && count > 1) {
-    const int sent = sending_->send_segmented(fd_, first, count);
+    const int failure =
+        faults_ == nullptr ? 0 : faults_->segmentation_error(stats_.trains_segmented);
+    const int sent = failure == 0 ? sending_->send_segmented(fd_, first, count) : -1;
+    if (failure != 0) errno = failure;
     if (sent >= 0) {
       ++stats_.trains_segmented;
       return sent;

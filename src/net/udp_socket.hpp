@@ -22,6 +22,9 @@ class SocketFaults {
   /// Asked before the `datagram`-th datagram (from 0) is handed to the kernel, each time it is
   /// tried: an errno to fail with, or 0.
   virtual int send_error(std::uint64_t /*datagram*/) { return 0; }
+  /// Asked before the `train`-th train (from 0) is handed over for the kernel to cut: an errno to
+  /// fail with, or 0.
+  virtual int segmentation_error(std::uint64_t /*train*/) { return 0; }
   /// Datagrams sent are dropped instead.
   virtual bool drop_sent() { return false; }
   /// Datagrams received are dropped instead.

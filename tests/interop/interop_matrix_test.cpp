@@ -240,6 +240,19 @@ TEST_CASE("through a path with 2 % loss, 2 % reordering and 1 % duplication") {
   }
 }
 
+TEST_CASE("a rendezvous through a path with 2 % loss, 2 % reordering and 1 % duplication") {
+  std::uint64_t seed = 100;
+  for (const auto setting : kRoles) {
+    auto options = pair_of(setting, Direction::both, kMedium);
+    options.rendezvous = true;
+    options.impairment =
+        Impairment{.loss = 0.02, .reorder = 0.02, .duplicate = 0.01, .delay = 2ms, .seed = seed++};
+    options.timeout = 60s;
+    options.caller.arguments = options.listener.arguments = {"--end-wait-ms=1000"};
+    run_case(title("impaired rendezvous", setting, Direction::both, kMedium), options);
+  }
+}
+
 TEST_CASE("a receiver that closes with its last byte") {
   // Fault F6: stock's shutdown may come before its last ACK, and ours must not call the transfer
   // failed.

@@ -32,6 +32,17 @@ TEST_CASE("One system call per datagram and no kernel time stamps carry the same
   CHECK(close_in_order(pair) == "");
 }
 
+TEST_CASE("Trains cut and joined by the kernel on one side only, or on none, carry the same bytes") {
+  PairOptions options;
+  options.caller.offload = GENERATE(true, false);
+  options.listener.offload = GENERATE(true, false);
+  CAPTURE(options.caller.offload, options.listener.offload);
+  Pair pair = make_pair(options);
+  CHECK(exchange(pair, 10 * kMegabyte, kMegabyte) == "");
+  CHECK(close_in_order(pair) == "");
+  CHECK(pair.caller->stats().socket.segmenting == options.caller.offload);
+}
+
 TEST_CASE("A send ring much smaller than the data is refilled as acknowledgements come") {
   PairOptions options;
   options.caller.send_ring = net::kMinSendRing;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <functional>
+#include <string_view>
 
 #include "file/file_system.hpp"
 
@@ -18,6 +19,11 @@ class FaultyFileSystem final : public file::FileSystem {
     errno_ = with_errno;
     count_ = 0;
     fired_ = false;
+  }
+  /// The next operation of that name fails.
+  void fail_next(const char* operation, int with_errno) {
+    errno_ = with_errno;
+    fail_next_ = operation;
   }
   [[nodiscard]] bool fired() const { return fired_; }
   /// Fails each write beyond so many bytes in all, like a full disk.
@@ -101,7 +107,12 @@ class FaultyFileSystem final : public file::FileSystem {
  private:
   bool failing(const char* operation) {
     if (before) before(operation);
-    if (++count_ != fail_at_) return false;
+    const char* const next = fail_next_;
+    if (next != nullptr && std::string_view(next) == operation) {
+      fail_next_ = nullptr;
+    } else if (++count_ != fail_at_) {
+      return false;
+    }
     fired_ = true;
     return true;
   }
@@ -109,8 +120,9 @@ class FaultyFileSystem final : public file::FileSystem {
 
   file::FileSystem& real_ = file::posix_file_system();
   std::atomic<int> count_{0};
-  int fail_at_ = 0;
-  int errno_ = EIO;
+  std::atomic<int> fail_at_{0};
+  std::atomic<int> errno_{EIO};
+  std::atomic<const char*> fail_next_{nullptr};
   std::atomic<bool> fired_{false};
   std::uint64_t room_ = ~std::uint64_t{0};
 };

@@ -95,10 +95,7 @@ TEST_CASE("an unreadable source does not stop the rest") {
   const Outcome alone = transfer(to, {from / "missing"}, nullptr, nullptr);
   CHECK(alone.sender == ErrorCode::source_error);
   FaultyFileSystem fs;
-  int reads = 0;
-  fs.before = [&](const char* operation) {
-    if (std::string_view(operation) == "read" && ++reads == 1) fs.fail_at(1, EIO);
-  };
+  fs.fail_next("read", EIO);
   const Outcome broken = transfer(to, {from / "a"}, &fs, nullptr);
   CHECK(broken.sender == ErrorCode::source_error);
   CHECK(broken.receiver == ErrorCode::source_error);
@@ -156,9 +153,7 @@ TEST_CASE("a destination that cannot be written to is told on both sides") {
   TempDir to;
   write_file(from / "a", "1");
   FaultyFileSystem fs;
-  fs.before = [&](const char* operation) {
-    if (std::string_view(operation) == "create_new") fs.fail_at(1, EROFS);
-  };
+  fs.fail_next("create_new", EROFS);
   const Outcome outcome = transfer(to, {from / "a"}, nullptr, &fs);
   CHECK(outcome.sender == ErrorCode::destination_error);
   CHECK(outcome.receiver == ErrorCode::destination_error);
