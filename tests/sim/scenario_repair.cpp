@@ -80,7 +80,7 @@ TEST_CASE("repair: keep-alives do not postpone it", "[A2][I-18]") {
   const auto completion = [](Duration keep_alives) {
     Pair pair(upload(200 * 1456, kGigabit, 10ms));
     // All data and all NAKs are lost for a while.
-    pair.up.rules.push_back([&pair](const PacketView& packet) {
+    pair.up.rules.push_back([](const PacketView& packet) {
       return packet.is_data() && packet.data_index >= 100 && packet.now < TimePoint{} + 2s;
     });
     pair.start();
