@@ -151,6 +151,22 @@ TEST_CASE("A peer that closes before its last ACK is no failure [F6][I-21]", "[u
   CHECK(event.error.code == ErrorCode::peer_closed);
 }
 
+// Whoever closes acknowledges first what has arrived, so that the peer does not end with its last
+// bytes in doubt, as it does with a stock file client.
+TEST_CASE("What has arrived is acknowledged before the shutdown [F6][I-21]", "[udt][F6][I-21]") {
+  for (const bool abort : {false, true}) {
+    Pair pair;
+    pair.desk.give(pair.peer, full_packet(pair.peer, pair.desk.source, 0));
+    abort ? pair.connection.abort(pair.desk.now) : pair.connection.close(pair.desk.now);
+    const auto log = pair.desk.sent();
+    REQUIRE(log.size() == 2);
+    REQUIRE(log[0].ack());
+    CHECK(log[0].ack()->kind != wire::AckBody::Kind::light);
+    CHECK(log[0].ack()->next == pair.peer.isn.advanced(1));
+    CHECK(log[1].is(ControlType::shutdown));
+  }
+}
+
 // The peer's shutdown while we drain or shut down ourselves.
 TEST_CASE("Both sides may close at the same time", "[udt]") {
   struct Case {

@@ -217,6 +217,33 @@ TEST_CASE("Trains are made of equal datagrams", "[udt]") {
   CHECK(packets == 21);
 }
 
+// Once in 10 ms the two packets of a pair leave as trains of one, so that each has an arrival time
+// of its own; the other pairs may be part of longer trains.
+TEST_CASE("A pair that measures leaves as single packets [B5][I-19]", "[udt][B5][I-19]") {
+  Desk desk;
+  RawPeer peer = make_peer(1);
+  ConnectionConfig config;
+  config.isn = wire::SeqNo(1605);  // the first pair begins eleven packets later
+  config.controller = udt::ControllerKind::fixed_rate;
+  config.max_rate = 10'000'000'000;
+  Connection& connection = desk.call(peer, config);
+  connection.offer(1456 * 200, 0, desk.now);
+  auto train = std::make_unique<udt::TrainBuffer>();
+  std::vector<std::size_t> sizes;
+  for (const Duration pause : {1ms, 1ms, 9ms}) {
+    desk.now += pause;
+    while (const auto transmit = desk.endpoint.poll_transmit(desk.now, *train, 40))
+      sizes.push_back(transmit->segments);
+    sizes.push_back(0);
+  }
+  // 1605 ... 1615 come before the pair 1616, 1617; 64 packets later the next pair is not due yet.
+  REQUIRE(sizes.size() > 5);
+  CHECK(sizes[0] == 11);
+  CHECK(sizes[1] == 1);
+  CHECK(sizes[2] == 1);
+  CHECK(sizes[3] == 40);
+}
+
 // Forgetting a connection takes its memory and its ID; the others stay.
 TEST_CASE("A forgotten connection is gone [G7]", "[udt][G7]") {
   Desk desk;
