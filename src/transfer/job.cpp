@@ -183,26 +183,23 @@ Result<file::OutputFile> open_raw_target(const RecvOptions& options, file::FileS
   return file::OutputFile::onto(fs, std::move(copy));
 }
 
+Result<Summary> receive_raw(const RecvOptions& options, file::OutputFile target,
+                            net::Driver& driver, net::Stream& stream, Observer& observer,
+                            const CancelToken& cancel) {
+  observer.on_connected(1, stream.peer());
+  SessionReport report(observer, 1, Summary::Role::receiver, true, stream.peer());
+  RawRecvJob job(options, std::move(target), stream, cancel, report);
+  return conclude(job, driver, stream, report);
+}
+
 Result<Summary> receive_session(const RecvOptions& options, SessionId id, net::Driver& driver,
                                 net::Stream& stream, Observer& observer,
                                 const CancelToken& cancel) {
-  file::FileSystem& fs = file_system(options.file_system);
   observer.on_connected(id, stream.peer());
-  SessionReport report(observer, id, Summary::Role::receiver, options.raw, stream.peer());
-  if (options.raw) {
-    auto target = open_raw_target(options, fs);
-    if (!target) {
-      stream.abort();
-      const std::string detail =
-          file::printable(options.raw_target) + ": " + file::cause(target.error());
-      report.finish(target.error(), detail, stream.stats(), driver.stats().socket, {});
-      return target.error();
-    }
-    RawRecvJob job(options, std::move(*target), stream, cancel, report);
-    return conclude(job, driver, stream, report);
-  }
-  auto destination = file::Destination::open(fs, options.directory);
+  SessionReport report(observer, id, Summary::Role::receiver, false, stream.peer());
+  auto destination = file::Destination::open(file_system(options.file_system), options.directory);
   if (!destination) {
+    // It was there when the job began.
     stream.abort();
     const std::string detail =
         file::printable(options.directory) + ": " + file::cause(destination.error());
@@ -213,13 +210,16 @@ Result<Summary> receive_session(const RecvOptions& options, SessionId id, net::D
   return conclude(job, driver, stream, report);
 }
 
-Result<Summary> receive_once(const RecvOptions& options, net::Driver& driver, Observer& observer,
-                             const CancelToken& cancel) {
+/// `raw_target`: set in raw mode.
+Result<Summary> receive_once(const RecvOptions& options, std::optional<file::OutputFile> raw_target,
+                             net::Driver& driver, Observer& observer, const CancelToken& cancel) {
   while (true) {
     auto stream = driver.accept(kReapInterval);
     if (cancel.stop_requested())
       return fail_job(observer, {}, Error{ErrorCode::interrupted, 0, nullptr});
     // There is room for one connection only: further senders are rejected.
+    if (stream && raw_target)
+      return receive_raw(options, std::move(*raw_target), driver, **stream, observer, cancel);
     if (stream) return receive_session(options, 1, driver, **stream, observer, cancel);
     if (stream.error().code != ErrorCode::would_block)
       return fail_job(observer, net::to_string(driver.local_address()), stream.error());
@@ -306,7 +306,13 @@ Result<Summary> run_recv(const RecvOptions& options, Observer& observer,
                          const CancelToken& cancel) {
   if (const auto valid = validate(options); !valid) return fail_job(observer, {}, valid.error());
   const NoSigpipe no_sigpipe;
-  if (!options.raw) {
+  // What can be found wrong before anybody is asked to send, is.
+  std::optional<file::OutputFile> raw_target;
+  if (options.raw) {
+    auto opened = open_raw_target(options, file_system(options.file_system));
+    if (!opened) return fail_job(observer, file::printable(options.raw_target), opened.error());
+    raw_target.emplace(std::move(*opened));
+  } else {
     const auto destination =
         file::Destination::open(file_system(options.file_system), options.directory);
     if (!destination)
@@ -328,7 +334,7 @@ Result<Summary> run_recv(const RecvOptions& options, Observer& observer,
   SharedObserver shared(observer);
   shared.on_listening((*driver)->local_address());
   const std::stop_callback wake(cancel, [&driver] { (*driver)->cancel(); });
-  if (options.once) return receive_once(options, **driver, shared, cancel);
+  if (options.once) return receive_once(options, std::move(raw_target), **driver, shared, cancel);
   return serve(options, **driver, shared, cancel);
 }
 

@@ -55,6 +55,8 @@ inline constexpr Duration kShutdownInterval = 10ms;
 inline constexpr Duration kNakRepeatFloor = 10ms;
 /// Probes without progress before everything in flight is sent again.
 inline constexpr unsigned kProbesBeforeExp = 4;
+/// Most packets that one probe sends again when probe after probe repairs only what it sent.
+inline constexpr std::int64_t kMaxProbeRun = 256;
 /// Probe time-out floor: two ACK ticks of the peer.
 inline constexpr Duration kProbeFloor = 2 * kSynInterval;
 inline constexpr Duration kMaxBackoff = 2s;

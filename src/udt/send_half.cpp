@@ -81,6 +81,15 @@ void SendHalf::advance(PacketIndex next, TimePoint now) {
   loss_list_.remove_below(next);
   probes_ = 0;
   arm_probe(now);
+
+  // A probe repaired just what it sent: what follows is missing as well, and a stock receiver reports nothing twice
+  // (fault A1). Twice as much at a time, for one packet per time-out could take minutes.
+  if (probe_run_ == 0 || next < probe_end_) return;
+  const bool more = next == probe_end_ && packets_.in_flight() > 0 &&
+                    now - packets_[next].last_sent > rtt_.rtt() + kProbeFloor;
+  const PacketIndex run = std::min(2 * probe_run_, PacketIndex{kMaxProbeRun});
+  probe_run_ = 0;
+  if (more) send_probe(now, run);
 }
 
 void SendHalf::handle_nak(ByteView body, TimePoint now) {
@@ -145,14 +154,22 @@ void SendHalf::on_probe_timer(TimePoint now) {
     controller_->on_timeout({now, rtt_.rtt(), stats_.peer_arrival_rate_pps});
     trace_rate(now);
   } else {
-    ++stats_.probes_sent;
     tracer_.record(now, trace::TimerFired{trace::TimerFired::Kind::probe});
-    loss_list_.add(packets_.begin(), packets_.begin() + 1);
-    loss_list_.add(packets_.end() - 1, packets_.end());
+    send_probe(now, 1);
   }
   heard_since_probe_ = false;
   pacer_.reset(now);
   arm_probe(now);
+}
+
+/// Sends the `run` oldest packets again, and the newest.
+void SendHalf::send_probe(TimePoint now, PacketIndex run) {
+  ++stats_.probes_sent;
+  probe_run_ = run;
+  probe_end_ = std::min(packets_.begin() + run, packets_.end());
+  loss_list_.add(packets_.begin(), probe_end_);
+  loss_list_.add(packets_.end() - 1, packets_.end());
+  pacer_.reset(now);
 }
 
 std::uint32_t SendHalf::next_new_size() const {
