@@ -89,7 +89,7 @@ void SendHalf::advance(PacketIndex next, TimePoint now) {
                     now - packets_[next].last_sent > rtt_.rtt() + kProbeFloor;
   const PacketIndex run = std::min(2 * probe_run_, PacketIndex{kMaxProbeRun});
   probe_run_ = 0;
-  if (more) send_probe(now, run);
+  if (more) send_probe(now, run, run);
 }
 
 void SendHalf::handle_nak(ByteView body, TimePoint now) {
@@ -155,19 +155,22 @@ void SendHalf::on_probe_timer(TimePoint now) {
     trace_rate(now);
   } else {
     tracer_.record(now, trace::TimerFired{trace::TimerFired::Kind::probe});
-    send_probe(now, 1);
+    // A run that is not answered at all keeps its length: its ACK may only be late, and the newest packet draws it.
+    const bool unanswered = probe_run_ != 0 && packets_.begin() == probe_end_ - probe_run_;
+    send_probe(now, 1, unanswered ? probe_run_ : 1);
   }
   heard_since_probe_ = false;
   pacer_.reset(now);
   arm_probe(now);
 }
 
-/// Sends the `run` oldest packets again, and the newest.
-void SendHalf::send_probe(TimePoint now, PacketIndex run) {
+/// Sends the `count` oldest packets again, and the newest. `run` is how many of the oldest have been since the last
+/// progress.
+void SendHalf::send_probe(TimePoint now, PacketIndex count, PacketIndex run) {
   ++stats_.probes_sent;
   probe_run_ = run;
-  probe_end_ = std::min(packets_.begin() + run, packets_.end());
-  loss_list_.add(packets_.begin(), probe_end_);
+  probe_end_ = packets_.begin() + run;
+  loss_list_.add(packets_.begin(), std::min(packets_.begin() + count, packets_.end()));
   loss_list_.add(packets_.end() - 1, packets_.end());
   pacer_.reset(now);
 }

@@ -77,7 +77,7 @@ class SendHalf {
   void advance(PacketIndex next, TimePoint now);
   void arm_probe(TimePoint now);
   void on_probe_timer(TimePoint now);
-  void send_probe(TimePoint now, PacketIndex run);
+  void send_probe(TimePoint now, PacketIndex count, PacketIndex run);
   void trace_rate(TimePoint now);
 
   SeqMapper mapper_;
@@ -111,7 +111,7 @@ class SendHalf {
 
   std::optional<TimePoint> probe_timer_;
   unsigned probes_ = 0;             ///< since the last progress
-  PacketIndex probe_run_ = 0;       ///< how many of the oldest packets the last probe sent again; 0: it is answered
+  PacketIndex probe_run_ = 0;       ///< how many of the oldest packets probes sent again; 0: they are answered
   PacketIndex probe_end_ = 0;       ///< end of those
   bool heard_since_probe_ = true;
 };
