@@ -220,11 +220,12 @@ TEST_CASE("the destination cannot be written") {
   }
   SECTION("raw: the target is a directory") {
     dir.make("in");
-    Receiver receiver({"--raw", "--once", dir / "in"});
-    // What the sender hears depends on how much was acknowledged by then.
-    run({"send", "--plain", "--raw", dir / "x", receiver.address()});
-    CHECK(receiver.process().wait() == 9);
-    check_one_line(receiver.process().err(), {dir / "in"});
+    // Told before anybody is asked to send.
+    const Finished received =
+        run({"recv", "--plain", "--listen", "127.0.0.1:0", "--raw", "--once", dir / "in"});
+    CHECK(received.status == 9);
+    CHECK(received.out.find("listening") == std::string::npos);
+    check_one_line(received.err, {dir / "in", "directory"});
   }
   SECTION("the directory is read-only") {
     if (!can_be_another_user("a read-only directory")) return;
