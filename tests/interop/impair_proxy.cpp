@@ -175,6 +175,7 @@ class ImpairProxy::Impl {
   Impl(std::uint16_t target_port, const Impairment& impairment)
       : impairment_(impairment),
         random_(impairment.seed),
+        drops_(impairment.drop ? impairment.drop->count : 0),
         front_(udp_socket()),
         back_(udp_socket()),
         timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
@@ -281,12 +282,16 @@ class ImpairProxy::Impl {
     if (!impairment_.drop || way != impairment_.drop->way || !stats_.isn) return false;
     const auto& script = *impairment_.drop;
     const auto& data = std::get<wire::DataHeader>(*header);
-    if (data.seq != wire::SeqNo(*stats_.isn).advanced(script.packet)) return false;
-    if (stats_.scripted_drops < script.times) {
+    const std::int64_t place =
+        wire::SeqNo::distance(wire::SeqNo(*stats_.isn), data.seq) - std::int64_t{script.packet};
+    if (place < 0 || place >= std::int64_t{script.count}) return false;
+    unsigned& drops = drops_[static_cast<std::size_t>(place)];
+    if (drops < script.times) {
+      ++drops;
       if (stats_.scripted_drops++ == 0) first_drop_ = now;
       return true;
     }
-    if (!stats_.repair_time) stats_.repair_time = now - first_drop_;
+    if (place == 0 && !stats_.repair_time) stats_.repair_time = now - first_drop_;
     return false;
   }
 
@@ -332,6 +337,7 @@ class ImpairProxy::Impl {
 
   const Impairment impairment_;
   SeededRandom random_;
+  std::vector<unsigned> drops_;  ///< of each packet the script names
   Descriptor front_;
   Descriptor back_;
   Descriptor timer_;

@@ -25,13 +25,14 @@ struct Impairment {
   Duration reorder_delay = 1ms;  ///< a reordered datagram arrives this much late
   std::uint64_t seed = 1;
 
-  /// Drops the data packet with index `packet` (0 is the connection's first of that direction) the
-  /// first `times` times it is sent. The direction must start at the sequence number of the
-  /// client's handshake: not for rendezvous.
+  /// Drops `count` data packets from index `packet` on (0 is the connection's first of that
+  /// direction), each the first `times` times it is sent. The direction must start at the sequence
+  /// number of the client's handshake: not for rendezvous.
   struct ScriptedDrop {
     Way way = Way::forward;
     std::uint32_t packet = 0;
     unsigned times = 1;
+    std::uint32_t count = 1;
   };
   std::optional<ScriptedDrop> drop{};
 
@@ -54,8 +55,8 @@ struct ImpairStats {
   Direction back;
   std::optional<std::uint32_t> isn;  ///< of the client's first handshake
   unsigned scripted_drops = 0;
-  /// From the first scripted drop to the moment a copy of that packet was let through; nullopt:
-  /// never.
+  /// From the first scripted drop to the moment a copy of the first such packet was let through;
+  /// nullopt: never.
   std::optional<Duration> repair_time;
 };
 

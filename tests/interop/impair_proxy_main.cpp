@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", impairment.seed);
   app.add_option("--drop-packet", drop_packet, "index of a data packet from the client to drop");
   app.add_option("--drop-times", drop.times, "how often it is dropped");
+  app.add_option("--drop-count", drop.count, "how many packets from that one on");
   app.add_flag("--log", impairment.log, "one decoded line per datagram on standard error");
   CLI11_PARSE(app, argc, argv);
 
