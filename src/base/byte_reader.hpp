@@ -6,8 +6,8 @@
 
 namespace xfer {
 
-/// Bounded big-endian cursor over bytes that must outlive it. A read past the end returns zero (or an empty view)
-/// and sets a sticky failure: read all fields first, then test ok() once.
+/// Bounded big-endian cursor over bytes that must outlive it. A read past the end returns zero (or
+/// an empty view) and sets a sticky failure: read all fields first, then test ok() once.
 class ByteReader {
  public:
   explicit constexpr ByteReader(ByteView bytes) : bytes_(bytes) {}

@@ -6,8 +6,8 @@
 
 namespace xfer {
 
-/// Bounded big-endian cursor that fills caller-owned memory. A write that does not fit changes nothing and sets a
-/// sticky failure: write all fields, then test ok() once.
+/// Bounded big-endian cursor that fills caller-owned memory. A write that does not fit changes
+/// nothing and sets a sticky failure: write all fields, then test ok() once.
 class ByteWriter {
  public:
   explicit constexpr ByteWriter(MutByteView out) : out_(out) {}

@@ -8,9 +8,9 @@
 
 namespace xfer {
 
-/// A bounded sequence in one piece of memory, cheap to change near either end: inserting and erasing move the shorter
-/// side. Grows by doubling up to `limit` elements and keeps its memory, so that a steady state allocates nothing.
-/// T is a trivially copyable struct.
+/// A bounded sequence in one piece of memory, cheap to change near either end: inserting and
+/// erasing move the shorter side. Grows by doubling up to `limit` elements and keeps its memory, so
+/// that a steady state allocates nothing. T is a trivially copyable struct.
 template <typename T>
 class FlatDeque {
  public:
@@ -62,7 +62,8 @@ class FlatDeque {
   }
 
  private:
-  /// Puts the elements into the middle of the memory, after enlarging it if it is more than half full.
+  /// Puts the elements into the middle of the memory, after enlarging it if it is more than half
+  /// full.
   void make_room() {
     const std::size_t count = size();
     std::size_t capacity = std::max<std::size_t>(memory_.size(), 16);

@@ -6,8 +6,8 @@
 
 namespace xfer {
 
-/// A set of 64-bit numbers kept as disjoint, non-adjacent, ascending ranges [begin, end). Bounded: add() refuses a
-/// range that would need more than `limit` ranges.
+/// A set of 64-bit numbers kept as disjoint, non-adjacent, ascending ranges [begin, end). Bounded:
+/// add() refuses a range that would need more than `limit` ranges.
 class IntervalSet {
  public:
   struct Interval {

@@ -6,7 +6,8 @@
 
 namespace xfer {
 
-/// A pseudorandom function under a secret key, as connection cookies need it. `crypto/` has the real one.
+/// A pseudorandom function under a secret key, as connection cookies need it. `crypto/` has the
+/// real one.
 class KeyedHash {
  public:
   virtual ~KeyedHash() = default;

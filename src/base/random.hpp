@@ -4,7 +4,8 @@
 
 namespace xfer {
 
-/// Source of random numbers handed to the pure layers: seeded in tests, from the system in the product.
+/// Source of random numbers handed to the pure layers: seeded in tests, from the system in the
+/// product.
 class RandomSource {
  public:
   virtual ~RandomSource() = default;
@@ -19,8 +20,9 @@ class RandomSource {
   bool chance(double probability) { return unit() < probability; }
 };
 
-/// xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2018), seeded through
-/// splitmix64. Integer arithmetic only, so the sequence is the same with every compiler and library. Not for secrets.
+/// xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2018),
+/// seeded through splitmix64. Integer arithmetic only, so the sequence is the same with every
+/// compiler and library. Not for secrets.
 class SeededRandom final : public RandomSource {
  public:
   explicit SeededRandom(std::uint64_t seed) {

@@ -9,8 +9,8 @@
 
 namespace xfer {
 
-/// A value or an Error; the part of C++23's std::expected that we need, with its member names. Never throws.
-/// Reading the value of a failed result is a bug and aborts.
+/// A value or an Error; the part of C++23's std::expected that we need, with its member names.
+/// Never throws. Reading the value of a failed result is a bug and aborts.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -73,10 +73,10 @@ class [[nodiscard]] Result<void> {
 };
 
 /// Leaves the function with the error of a failed Result.
-#define XFER_TRY(expression)                                     \
-  do {                                                           \
-    auto xfer_try_result = (expression);                         \
-    if (!xfer_try_result) return xfer_try_result.error();        \
+#define XFER_TRY(expression)                              \
+  do {                                                    \
+    auto xfer_try_result = (expression);                  \
+    if (!xfer_try_result) return xfer_try_result.error(); \
   } while (false)
 
 }  // namespace xfer

@@ -9,9 +9,10 @@
 
 namespace xfer {
 
-/// Bounded ring for one byte stream between one writing and one reading thread, without locks. Three regions, each
-/// moved by one side only (the P2M paper's ring): [released, published) is readable, the rest is free for the writer.
-/// Offsets count from the first byte of the stream and never wrap.
+/// Bounded ring for one byte stream between one writing and one reading thread, without locks.
+/// Three regions, each moved by one side only (the P2M paper's ring): [released, published) is
+/// readable, the rest is free for the writer. Offsets count from the first byte of the stream and
+/// never wrap.
 class SpscByteRing final : public ByteSource {
  public:
   explicit SpscByteRing(std::size_t capacity)
@@ -23,7 +24,8 @@ class SpscByteRing final : public ByteSource {
 
   // Writing side.
 
-  /// The next free run of memory; empty when the ring is full. Not longer than to the end of the ring's memory.
+  /// The next free run of memory; empty when the ring is full. Not longer than to the end of the
+  /// ring's memory.
   [[nodiscard]] MutByteView free_space() {
     const std::uint64_t end = published_.load(std::memory_order_relaxed);
     const std::uint64_t begin = released_.load(std::memory_order_acquire);
@@ -61,7 +63,9 @@ class SpscByteRing final : public ByteSource {
 
   // Either side.
 
-  [[nodiscard]] std::uint64_t published() const { return published_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t published() const {
+    return published_.load(std::memory_order_acquire);
+  }
   [[nodiscard]] std::uint64_t released() const { return released_.load(std::memory_order_acquire); }
 
  private:

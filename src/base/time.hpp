@@ -9,8 +9,8 @@ namespace xfer {
 /// All spans of time are integer nanoseconds.
 using Duration = std::chrono::nanoseconds;
 
-/// The clock of the pure layers. It has no `now()` on purpose: time comes in as a parameter, and only
-/// `net/clock.hpp` reads the operating system's monotonic clock.
+/// The clock of the pure layers. It has no `now()` on purpose: time comes in as a parameter, and
+/// only `net/clock.hpp` reads the operating system's monotonic clock.
 struct Clock {
   using duration = Duration;
   using rep = duration::rep;

@@ -7,8 +7,8 @@
 
 namespace xfer::trace {
 
-/// What the core reports about one connection; numbers only, text is made outside. Packet indices count from 0 at
-/// the initial sequence number and do not wrap.
+/// What the core reports about one connection; numbers only, text is made outside. Packet indices
+/// count from 0 at the initial sequence number and do not wrap.
 struct PacketSent {
   std::int64_t index;
   std::uint32_t payload_bytes;
@@ -52,10 +52,11 @@ struct StateChanged {
   std::uint8_t to;
 };
 
-using Event = std::variant<PacketSent, PacketReceived, LossDetected, AckSent, AckReceived, NakSent, RateChanged,
-                           TimerFired, StateChanged>;
+using Event = std::variant<PacketSent, PacketReceived, LossDetected, AckSent, AckReceived, NakSent,
+                           RateChanged, TimerFired, StateChanged>;
 
-/// Receives the core's events. Called from inside the core: must return quickly and must not call back.
+/// Receives the core's events. Called from inside the core: must return quickly and must not call
+/// back.
 class Sink {
  public:
   virtual ~Sink() = default;

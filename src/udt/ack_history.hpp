@@ -3,8 +3,8 @@
 #include <array>
 #include <optional>
 
-#include "udt/packet_index.hpp"
 #include "udt/limits.hpp"
+#include "udt/packet_index.hpp"
 
 namespace xfer::udt {
 

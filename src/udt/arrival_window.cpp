@@ -9,7 +9,8 @@ namespace {
 constexpr double kNanosecondsPerSecond = 1e9;
 
 std::uint32_t to_wire_rate(double per_second) {
-  return static_cast<std::uint32_t>(std::clamp(std::ceil(per_second), 0.0, static_cast<double>(kMaxWireRate)));
+  return static_cast<std::uint32_t>(
+      std::clamp(std::ceil(per_second), 0.0, static_cast<double>(kMaxWireRate)));
 }
 
 }  // namespace
@@ -23,13 +24,15 @@ void ArrivalRate::on_packet(TimePoint arrival) {
   const Duration interval = std::max(arrival - last_, Duration::zero());
   last_ = std::max(last_, arrival);
 
-  // Packets that were read or time-stamped together have no interval: one gap stands for the whole batch (fault B5).
+  // Packets that were read or time-stamped together have no interval: one gap stands for the whole
+  // batch (fault B5).
   if (interval == Duration::zero()) {
     ++intervals_;
     return;
   }
   constexpr std::uint32_t kEnoughForMean = 4;
-  const bool pause = gaps_ >= kEnoughForMean && interval * gaps_ > elapsed_ * kPauseFactor && interval > 100us;
+  const bool pause =
+      gaps_ >= kEnoughForMean && interval * gaps_ > elapsed_ * kPauseFactor && interval > 100us;
   if (pause && ++pauses_in_a_row_ < 2) return;  // two in a row: the rate has really changed
   if (pause) {
     elapsed_ = {};
@@ -43,7 +46,8 @@ void ArrivalRate::on_packet(TimePoint arrival) {
 }
 
 void ArrivalRate::close_group() {
-  rates_[next_] = static_cast<double>(intervals_) * kNanosecondsPerSecond / static_cast<double>(elapsed_.count());
+  rates_[next_] = static_cast<double>(intervals_) * kNanosecondsPerSecond /
+                  static_cast<double>(elapsed_.count());
   next_ = (next_ + 1) % kGroups;
   filled_ = std::min(filled_ + 1, kGroups);
   elapsed_ = {};

@@ -2,14 +2,15 @@
 
 #include <array>
 
-#include "udt/packet_index.hpp"
 #include "udt/limits.hpp"
+#include "udt/packet_index.hpp"
 
 namespace xfer::udt {
 
-/// Packet arrival speed: how fast packets come in while they come in. Counts packets per time over groups of
-/// kGroup packets and takes the median of the last kGroups groups, so that it neither depends on whole microseconds
-/// (fault B3) nor on single gaps; an interval far above the group's mean is a pause of the sender, not a rate.
+/// Packet arrival speed: how fast packets come in while they come in. Counts packets per time over
+/// groups of kGroup packets and takes the median of the last kGroups groups, so that it neither
+/// depends on whole microseconds (fault B3) nor on single gaps; an interval far above the group's
+/// mean is a pause of the sender, not a rate.
 class ArrivalRate {
  public:
   void on_packet(TimePoint arrival);
@@ -34,8 +35,9 @@ class ArrivalRate {
   std::uint32_t pauses_in_a_row_ = 0;
 };
 
-/// Link capacity from packet pairs (UDT draft, section 3.4): the spacing of packets 16n and 16n+1, which left back to
-/// back. Only neighbours that arrive as new packets in order count, and a spacing of zero says nothing (faults B4, B5).
+/// Link capacity from packet pairs (UDT draft, section 3.4): the spacing of packets 16n and 16n+1,
+/// which left back to back. Only neighbours that arrive as new packets in order count, and a
+/// spacing of zero says nothing (faults B4, B5).
 class LinkCapacity {
  public:
   /// A data packet that continues the sequence; `arrival` from the kernel where possible.
@@ -57,8 +59,9 @@ class LinkCapacity {
   TimePoint first_arrival_{};
 };
 
-/// Mean of the values strictly between an eighth of the median and eight times it, and of the median itself.
-/// `count` > 0 values; reorders them. The filter of UDT's estimators (wire facts, section 10), all slots counted.
+/// Mean of the values strictly between an eighth of the median and eight times it, and of the
+/// median itself. `count` > 0 values; reorders them. The filter of UDT's estimators (wire facts,
+/// section 10), all slots counted.
 double filtered_mean(std::int64_t* values, std::size_t count);
 
 }  // namespace xfer::udt

@@ -12,8 +12,10 @@ Result<void> ConnectionConfig::validate() const {
   if (idle_timeout < 2s || idle_timeout > 24h) return out_of_range("idle_timeout");
   if (linger < 0s || linger > 3600s) return out_of_range("linger");
   if (mss < kMinMss || mss > kMaxMss) return out_of_range("mss");
-  if (receive_window < kMinFlightWindow || receive_window > kMaxFlightWindow) return out_of_range("receive_window");
-  if (send_window < kMinFlightWindow || send_window > kMaxFlightWindow) return out_of_range("send_window");
+  if (receive_window < kMinFlightWindow || receive_window > kMaxFlightWindow)
+    return out_of_range("receive_window");
+  if (send_window < kMinFlightWindow || send_window > kMaxFlightWindow)
+    return out_of_range("send_window");
   if (max_rate && *max_rate < 1000) return out_of_range("max_rate");
   if (controller == ControllerKind::fixed_rate && !max_rate) return out_of_range("max_rate");
   return {};

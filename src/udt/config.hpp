@@ -18,17 +18,19 @@ struct ConnectionConfig {
 
   /// How long connecting may take. 100 ms ... 1 h.
   Duration connect_timeout = 5s;
-  /// A connected peer that sends nothing for this long is lost. At least 2 s: stock peers may be silent for 1 s.
+  /// A connected peer that sends nothing for this long is lost. At least 2 s: stock peers may be
+  /// silent for 1 s.
   Duration idle_timeout = 30s;
   /// How long close() waits for the peer to acknowledge what was written. 0 ... 1 h.
   Duration linger = 30s;
 
   // Changes performance.
 
-  /// Largest IP packet, IPv4 and UDP headers included; the smaller of both sides' is used. kMinMss ... kMaxMss bytes.
+  /// Largest IP packet, IPv4 and UDP headers included; the smaller of both sides' is used. kMinMss
+  /// ... kMaxMss bytes.
   std::uint32_t mss = kDefaultMss;
-  /// Receive buffer announced to the peer, packets. kMinFlightWindow ... kMaxFlightWindow. Costs window x MSS memory,
-  /// touched only when used.
+  /// Receive buffer announced to the peer, packets. kMinFlightWindow ... kMaxFlightWindow. Costs
+  /// window x MSS memory, touched only when used.
   std::uint32_t receive_window = kDefaultFlightWindow;
   /// Most packets in flight whatever the peer announces. Costs 32 bytes each.
   std::uint32_t send_window = kMaxFlightWindow / 32;

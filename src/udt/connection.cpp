@@ -9,7 +9,9 @@
 namespace xfer::udt {
 namespace {
 
-constexpr std::uint32_t bit(Event::Kind kind) { return std::uint32_t{1} << static_cast<unsigned>(kind); }
+constexpr std::uint32_t bit(Event::Kind kind) {
+  return std::uint32_t{1} << static_cast<unsigned>(kind);
+}
 /// Refused for this long while connecting: nothing listens there.
 constexpr Duration kRefusedWhileConnecting = 400ms;
 /// Refused for this long and nothing heard while connected: the peer's program is gone.
@@ -17,8 +19,9 @@ constexpr Duration kRefusedWhileConnected = 2s;
 
 }  // namespace
 
-Connection::Connection(HandshakeFsm::Role role, const LocalParameters& local, const ConnectionConfig& config,
-                       RandomSource& random, trace::Sink* sink, TimePoint now)
+Connection::Connection(HandshakeFsm::Role role, const LocalParameters& local,
+                       const ConnectionConfig& config, RandomSource& random, trace::Sink* sink,
+                       TimePoint now)
     : local_(local),
       config_(config),
       random_(random),
@@ -30,8 +33,9 @@ Connection::Connection(HandshakeFsm::Role role, const LocalParameters& local, co
   timers_.set(TimerId::handshake, now + config.connect_timeout);
 }
 
-Connection::Connection(const Agreement& agreement, const wire::Handshake& answer, const LocalParameters& local,
-                       const ConnectionConfig& config, RandomSource& random, trace::Sink* sink, TimePoint now)
+Connection::Connection(const Agreement& agreement, const wire::Handshake& answer,
+                       const LocalParameters& local, const ConnectionConfig& config,
+                       RandomSource& random, trace::Sink* sink, TimePoint now)
     : local_(local),
       config_(config),
       random_(random),
@@ -65,7 +69,8 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   setup.peer_window = agreement.peer_window;
   setup.max_flight = config_.send_window;
   setup.opened = opened_;
-  send_.emplace(setup, make_controller(config_.controller, controller, random_), rtt_, stats_, tracer_);
+  send_.emplace(setup, make_controller(config_.controller, controller, random_), rtt_, stats_,
+                tracer_);
   recv_.emplace(agreement.peer_isn, local_.window, payload_size_, rtt_, stats_, tracer_);
   if (source_ != nullptr) send_->set_source(*source_);
 
@@ -76,7 +81,8 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
 }
 
 void Connection::enter(State state, TimePoint now) {
-  tracer_.record(now, trace::StateChanged{static_cast<std::uint8_t>(state_), static_cast<std::uint8_t>(state)});
+  tracer_.record(now, trace::StateChanged{static_cast<std::uint8_t>(state_),
+                                          static_cast<std::uint8_t>(state)});
   state_ = state;
 }
 
@@ -112,7 +118,8 @@ void Connection::close(TimePoint now) {
       check_drained(now);
       break;
     case State::peer_closed:
-      finish_closing(send_->all_acknowledged() ? std::nullopt : std::optional(ErrorCode::peer_closed), now);
+      finish_closing(
+          send_->all_acknowledged() ? std::nullopt : std::optional(ErrorCode::peer_closed), now);
       break;
     default:
       break;  // on its way already
@@ -175,7 +182,8 @@ void Connection::handle_peer_shutdown(TimePoint now) {
       raise(Event::Kind::peer_closed);
       break;
     case State::draining:
-      finish_closing(send_->all_acknowledged() ? std::nullopt : std::optional(ErrorCode::peer_closed), now);
+      finish_closing(
+          send_->all_acknowledged() ? std::nullopt : std::optional(ErrorCode::peer_closed), now);
       break;
     case State::shutting_down:
       finish_closing(close_error_, now);
@@ -188,7 +196,8 @@ void Connection::handle_peer_shutdown(TimePoint now) {
 // Handle.
 
 bool Connection::accepted_from(const wire::Handshake& request) const {
-  return repeat_answer_ && !fsm_ && requester_ == request.socket_id && repeat_answer_->isn == request.isn;
+  return repeat_answer_ && !fsm_ && requester_ == request.socket_id &&
+         repeat_answer_->isn == request.isn;
 }
 
 void Connection::heard(TimePoint now) {
@@ -197,8 +206,9 @@ void Connection::heard(TimePoint now) {
   if (send_) send_->on_heard();
 }
 
-/// The accepting side keeps no state before it accepts, so it measures the round trip by the first packet that follows
-/// its answer (fault A9). A caller with nothing to say may take its time: only what is below the start value counts.
+/// The accepting side keeps no state before it accepts, so it measures the round trip by the first
+/// packet that follows its answer (fault A9). A caller with nothing to say may take its time: only
+/// what is below the start value counts.
 void Connection::measure_first_reply(TimePoint now) {
   if (!accepted_at_) return;
   const Duration reply_time = now - *accepted_at_;
@@ -213,7 +223,8 @@ void Connection::handle_handshake(const wire::Handshake& handshake, TimePoint no
     check_handshake(now);
     return;
   }
-  // The peer has missed our answer (rules I-4, I-23; fault C11). An agreement and an answer need none.
+  // The peer has missed our answer (rules I-4, I-23; fault C11). An agreement and an answer need
+  // none.
   if (is_up() && repeat_answer_ && handshake.request != wire::RequestType::agreement &&
       handshake.request != wire::RequestType::rejected)
     answer_due_ = true;
@@ -275,7 +286,8 @@ void Connection::handle_control(const wire::ControlHeader& header, ByteView body
       recv_->handle_ack2(wire::AckNo(header.info), now);
       break;
     case wire::ControlType::message_drop:
-      // Streams have no messages to drop. Parsed only to tell damage from nonsense (rule I-22, faults D11 to D13).
+      // Streams have no messages to drop. Parsed only to tell damage from nonsense (rule I-22,
+      // faults D11 to D13).
       ++(wire::decode_message_drop(body) ? stats_.control_implausible : stats_.control_malformed);
       break;
     case wire::ControlType::error_signal:
@@ -314,7 +326,8 @@ void Connection::note_progress() {
   }
 }
 
-void Connection::handle_data(const wire::DataHeader& header, ByteView payload, TimePoint now, TimePoint arrival) {
+void Connection::handle_data(const wire::DataHeader& header, ByteView payload, TimePoint now,
+                             TimePoint arrival) {
   handle_implied_handshake(now);
   if (!is_up()) return;
   heard(now);
@@ -326,7 +339,9 @@ void Connection::handle_data(const wire::DataHeader& header, ByteView payload, T
 void Connection::handle_timeout(TimePoint now) {
   if (timers_.take_if_due(TimerId::handshake, now)) {
     const auto complaint = fsm_->complaint();
-    fail(complaint.value_or(unreachable_seen_ ? ErrorCode::unreachable : ErrorCode::connect_timeout), nullptr, now);
+    fail(
+        complaint.value_or(unreachable_seen_ ? ErrorCode::unreachable : ErrorCode::connect_timeout),
+        nullptr, now);
   }
   if (state_ == State::connecting) fsm_->handle_timeout(now);
 
@@ -378,8 +393,8 @@ void Connection::handle_unreachable(bool port_refused, TimePoint now) {
 
 // Poll.
 
-Transmit Connection::build_control(TrainBuffer& out, wire::ControlHeader header, std::size_t body_size,
-                                   TimePoint now) {
+Transmit Connection::build_control(TrainBuffer& out, wire::ControlHeader header,
+                                   std::size_t body_size, TimePoint now) {
   ByteWriter head(out.heads[0]);
   wire::encode(header, head);
   out.payloads[0] = {ByteView(out.control).first(body_size), {}};
@@ -397,7 +412,8 @@ Transmit Connection::build_handshake(TrainBuffer& out, wire::SocketId destinatio
 Transmit Connection::build_ack(TrainBuffer& out, const RecvHalf::Ack& ack, TimePoint now) {
   ByteWriter body(out.control);
   wire::encode(ack.body, body);
-  return build_control(out, {wire::ControlType::ack, 0, ack.number.value(), 0, peer_id_}, body.size(), now);
+  return build_control(out, {wire::ControlType::ack, 0, ack.number.value(), 0, peer_id_},
+                       body.size(), now);
 }
 
 std::optional<Transmit> Connection::poll_control(TimePoint now, TrainBuffer& out) {
@@ -417,7 +433,8 @@ std::optional<Transmit> Connection::poll_control(TimePoint now, TrainBuffer& out
   if (shutdown_due_) {
     shutdown_due_ = false;
     --shutdowns_left_;
-    timers_.set(TimerId::shutdown, now + (shutdowns_left_ == 0 ? Duration::zero() : kShutdownInterval));
+    timers_.set(TimerId::shutdown,
+                now + (shutdowns_left_ == 0 ? Duration::zero() : kShutdownInterval));
     return padded(wire::ControlType::shutdown, 0);
   }
   if (!is_up()) return std::nullopt;
@@ -429,7 +446,8 @@ std::optional<Transmit> Connection::poll_control(TimePoint now, TrainBuffer& out
     ++stats_.ack2s_sent;
     return padded(wire::ControlType::ack2, number.value());
   }
-  ByteWriter body(MutByteView(out.control).first(std::min<std::size_t>(kMaxControlSize, payload_size_)));
+  ByteWriter body(
+      MutByteView(out.control).first(std::min<std::size_t>(kMaxControlSize, payload_size_)));
   if (recv_->poll_nak(now, body))
     return build_control(out, {wire::ControlType::nak, 0, 0, 0, peer_id_}, body.size(), now);
   if (const auto ack = recv_->poll_ack(now)) return build_ack(out, *ack, now);
@@ -441,7 +459,8 @@ std::optional<Transmit> Connection::poll_control(TimePoint now, TrainBuffer& out
   return std::nullopt;
 }
 
-std::optional<Transmit> Connection::poll_transmit(TimePoint now, TrainBuffer& out, std::size_t max_segments) {
+std::optional<Transmit> Connection::poll_transmit(TimePoint now, TrainBuffer& out,
+                                                  std::size_t max_segments) {
   if (state_ == State::connecting) {
     const auto handshake = fsm_->poll(now);
     if (!handshake) return std::nullopt;
@@ -452,7 +471,8 @@ std::optional<Transmit> Connection::poll_transmit(TimePoint now, TrainBuffer& ou
 
   Transmit train;
   train.destination = local_.peer;
-  train.segments = send_->poll_train(now, out, std::min(max_segments, kMaxTrainSegments), train.segment_size);
+  train.segments =
+      send_->poll_train(now, out, std::min(max_segments, kMaxTrainSegments), train.segment_size);
   if (train.segments == 0) return std::nullopt;
   last_sent_ = now;
   return train;
@@ -478,7 +498,8 @@ std::optional<Event> Connection::poll_event() {
 std::optional<TimePoint> Connection::next_deadline() const {
   std::optional<TimePoint> deadline = timers_.next();
   if (state_ == State::connecting) return earlier(deadline, fsm_->next_deadline());
-  if (is_up()) deadline = earlier(deadline, earlier(send_->next_deadline(), recv_->next_deadline()));
+  if (is_up())
+    deadline = earlier(deadline, earlier(send_->next_deadline(), recv_->next_deadline()));
   return deadline;
 }
 

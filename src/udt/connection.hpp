@@ -19,17 +19,25 @@
 
 namespace xfer::udt {
 
-/// One UDT connection as a pure state machine: handshake, the two directions of the stream, keep-alive, closing.
-/// Not thread-safe. Never blocks, never reads a clock. Owned and fed by an Endpoint; the application uses the getters
-/// and the commands. Two streams of bytes, no messages.
+/// One UDT connection as a pure state machine: handshake, the two directions of the stream,
+/// keep-alive, closing. Not thread-safe. Never blocks, never reads a clock. Owned and fed by an
+/// Endpoint; the application uses the getters and the commands. Two streams of bytes, no messages.
 class Connection {
  public:
   ///   connecting -> connected | failed
   ///   connected  -> draining (close) | shutting_down (abort) | peer_closed | failed
-  ///   draining   -> shutting_down (all acknowledged, or linger over) | closed (the peer shut down) | failed
-  ///   shutting_down -> closed (all shutdown packets sent, or the peer shut down)
+  ///   draining   -> shutting_down (all acknowledged, or linger over) | closed (the peer shut down)
+  ///   | failed shutting_down -> closed (all shutdown packets sent, or the peer shut down)
   ///   peer_closed -> closed (close, abort)
-  enum class State : std::uint8_t { connecting, connected, draining, shutting_down, peer_closed, closed, failed };
+  enum class State : std::uint8_t {
+    connecting,
+    connected,
+    draining,
+    shutting_down,
+    peer_closed,
+    closed,
+    failed
+  };
 
   // Getters.
 
@@ -40,27 +48,31 @@ class Connection {
   [[nodiscard]] std::uint32_t payload_size() const { return payload_size_; }
   [[nodiscard]] ConnectionStats stats() const;
 
-  // Commands: the stream out. Its bytes stay with the application, in a ByteSource, until they are acknowledged.
+  // Commands: the stream out. Its bytes stay with the application, in a ByteSource, until they are
+  // acknowledged.
 
-  /// Where the bytes of the stream out are kept; must outlive the connection. Called once, before the first offer().
+  /// Where the bytes of the stream out are kept; must outlive the connection. Called once, before
+  /// the first offer().
   void set_source(const ByteSource& source);
-  /// Bytes [0, end) of the stream exist; those below `flush` are to be sent without waiting for a full packet.
-  /// Neither may go back. Before the connection is up, and after it is down, this has no effect but is allowed.
+  /// Bytes [0, end) of the stream exist; those below `flush` are to be sent without waiting for a
+  /// full packet. Neither may go back. Before the connection is up, and after it is down, this has
+  /// no effect but is allowed.
   void offer(std::uint64_t end, std::uint64_t flush, TimePoint now);
   /// Everything below has been acknowledged and will not be viewed again.
   [[nodiscard]] std::uint64_t acked_offset() const { return send_ ? send_->acked_offset() : 0; }
 
   // Commands: the stream in.
 
-  /// The next run of in-order bytes that was not handed out yet, as long as memory is contiguous; nullopt: none.
-  /// It stays valid and keeps its place in the receive window until consume().
+  /// The next run of in-order bytes that was not handed out yet, as long as memory is contiguous;
+  /// nullopt: none. It stays valid and keeps its place in the receive window until consume().
   std::optional<ByteView> take_readable();
   /// The oldest `bytes` bytes handed out are done with; opens the window.
   void consume(std::uint64_t bytes, TimePoint now);
 
   // Commands: the end.
 
-  /// Sends what was offered, waits for its acknowledgement (at most ConnectionConfig::linger), shuts down.
+  /// Sends what was offered, waits for its acknowledgement (at most ConnectionConfig::linger),
+  /// shuts down.
   void close(TimePoint now);
   /// Shuts down at once; what was not acknowledged is lost.
   void abort(TimePoint now);
@@ -70,18 +82,24 @@ class Connection {
   /// The connecting side.
   Connection(HandshakeFsm::Role role, const LocalParameters& local, const ConnectionConfig& config,
              RandomSource& random, trace::Sink* sink, TimePoint now);
-  /// The accepting side: connected from the start. `answer` is what repeated requests are answered with.
-  Connection(const Agreement& agreement, const wire::Handshake& answer, const LocalParameters& local,
-             const ConnectionConfig& config, RandomSource& random, trace::Sink* sink, TimePoint now);
+  /// The accepting side: connected from the start. `answer` is what repeated requests are answered
+  /// with.
+  Connection(const Agreement& agreement, const wire::Handshake& answer,
+             const LocalParameters& local, const ConnectionConfig& config, RandomSource& random,
+             trace::Sink* sink, TimePoint now);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  [[nodiscard]] bool is_rendezvous() const { return fsm_ && fsm_->role() == HandshakeFsm::Role::rendezvous; }
-  /// Whether that request of that peer made this connection, so that its repeat wants the same answer (rule I-4).
+  [[nodiscard]] bool is_rendezvous() const {
+    return fsm_ && fsm_->role() == HandshakeFsm::Role::rendezvous;
+  }
+  /// Whether that request of that peer made this connection, so that its repeat wants the same
+  /// answer (rule I-4).
   [[nodiscard]] bool accepted_from(const wire::Handshake& request) const;
 
   void handle_control(const wire::ControlHeader& header, ByteView body, TimePoint now);
-  void handle_data(const wire::DataHeader& header, ByteView payload, TimePoint now, TimePoint arrival);
+  void handle_data(const wire::DataHeader& header, ByteView payload, TimePoint now,
+                   TimePoint arrival);
   void handle_timeout(TimePoint now);
   void handle_unreachable(bool port_refused, TimePoint now);
 
@@ -107,13 +125,16 @@ class Connection {
   void handle_peer_shutdown(TimePoint now);
   void raise(Event::Kind kind);
   void note_progress();
-  [[nodiscard]] bool is_up() const { return state_ == State::connected || state_ == State::draining; }
+  [[nodiscard]] bool is_up() const {
+    return state_ == State::connected || state_ == State::draining;
+  }
 
   std::optional<Transmit> poll_control(TimePoint now, TrainBuffer& out);
-  Transmit build_control(TrainBuffer& out, wire::ControlHeader header, std::size_t body_size, TimePoint now);
+  Transmit build_control(TrainBuffer& out, wire::ControlHeader header, std::size_t body_size,
+                         TimePoint now);
   Transmit build_ack(TrainBuffer& out, const RecvHalf::Ack& ack, TimePoint now);
-  Transmit build_handshake(TrainBuffer& out, wire::SocketId destination, const wire::Handshake& handshake,
-                           TimePoint now);
+  Transmit build_handshake(TrainBuffer& out, wire::SocketId destination,
+                           const wire::Handshake& handshake, TimePoint now);
 
   State state_ = State::connecting;
   LocalParameters local_;
@@ -122,11 +143,11 @@ class Connection {
   Tracer tracer_;
   TimePoint opened_;
 
-  std::optional<HandshakeFsm> fsm_;                ///< connecting side
-  std::optional<wire::Handshake> repeat_answer_;   ///< accepting side and connected rendezvous peers
-  wire::SocketId requester_;                       ///< accepting side: the peer's ID, as in its request
+  std::optional<HandshakeFsm> fsm_;               ///< connecting side
+  std::optional<wire::Handshake> repeat_answer_;  ///< accepting side and connected rendezvous peers
+  wire::SocketId requester_;  ///< accepting side: the peer's ID, as in its request
   bool answer_due_ = false;
-  std::optional<TimePoint> accepted_at_;           ///< accepting side: until something follows our answer
+  std::optional<TimePoint> accepted_at_;  ///< accepting side: until something follows our answer
 
   wire::SocketId peer_id_;
   std::uint32_t payload_size_ = 0;
@@ -152,7 +173,7 @@ class Connection {
   std::size_t ack2_first_ = 0;
   std::size_t ack2_count_ = 0;
 
-  std::uint32_t raised_ = 0;                       ///< event kinds waiting to be polled, as bits
+  std::uint32_t raised_ = 0;  ///< event kinds waiting to be polled, as bits
   std::uint64_t reported_acked_ = 0;
   Error error_{};
   bool has_error_ = false;

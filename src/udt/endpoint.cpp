@@ -56,12 +56,13 @@ Result<wire::SocketId> Endpoint::start(HandshakeFsm::Role role, const SocketAddr
   return add(std::make_unique<Connection>(role, local, config, random_, sink_, now)).id();
 }
 
-Result<wire::SocketId> Endpoint::connect(const SocketAddress& peer, const ConnectionConfig& config, TimePoint now) {
+Result<wire::SocketId> Endpoint::connect(const SocketAddress& peer, const ConnectionConfig& config,
+                                         TimePoint now) {
   return start(HandshakeFsm::Role::caller, peer, config, now);
 }
 
-Result<wire::SocketId> Endpoint::rendezvous(const SocketAddress& peer, const ConnectionConfig& config,
-                                            TimePoint now) {
+Result<wire::SocketId> Endpoint::rendezvous(const SocketAddress& peer,
+                                            const ConnectionConfig& config, TimePoint now) {
   return start(HandshakeFsm::Role::rendezvous, peer, config, now);
 }
 
@@ -79,16 +80,19 @@ void Endpoint::forget(wire::SocketId id) {
 // Handle.
 
 std::size_t Endpoint::lend(std::span<ReceiveSlot> slots) {
-  // One byte more than the largest payload of any connection, so that an oversized datagram shows (fault D14).
+  // One byte more than the largest payload of any connection, so that an oversized datagram shows
+  // (fault D14).
   std::size_t largest = kDefaultMss - wire::kPayloadOverhead;
-  for (const auto& connection : connections_) largest = std::max<std::size_t>(largest, connection->payload_size());
+  for (const auto& connection : connections_)
+    largest = std::max<std::size_t>(largest, connection->payload_size());
   if (largest + 1 > staged_payload_) {
     staged_payload_ = largest + 1;
     staging_.resize(staged_payload_ * kMaxReceiveBatch);
   }
   const std::size_t count = std::min(slots.size(), kMaxReceiveBatch);
   for (std::size_t i = 0; i < count; ++i)
-    slots[i] = {staged_heads_[i], MutByteView(staging_).subspan(i * staged_payload_, staged_payload_)};
+    slots[i] = {staged_heads_[i],
+                MutByteView(staging_).subspan(i * staged_payload_, staged_payload_)};
   return count;
 }
 
@@ -106,7 +110,8 @@ void Endpoint::handle_datagram(const ReceivedDatagram& datagram, TimePoint now) 
   }
   const auto* data = std::get_if<wire::DataHeader>(&*header);
   const auto* control = std::get_if<wire::ControlHeader>(&*header);
-  const wire::SocketId destination = std::visit([](const auto& fields) { return fields.destination; }, *header);
+  const wire::SocketId destination =
+      std::visit([](const auto& fields) { return fields.destination; }, *header);
 
   if (destination == wire::SocketId(0)) {
     if (control != nullptr && control->type == wire::ControlType::handshake)
@@ -126,10 +131,10 @@ void Endpoint::handle_datagram(const ReceivedDatagram& datagram, TimePoint now) 
     connection->handle_control(*control, datagram.payload, now);
 }
 
-/// A handshake to socket ID 0: for a rendezvous with that peer, a repeated request of an accepted connection, or for
-/// the listener.
-void Endpoint::handle_unaddressed(const wire::ControlHeader& header, ByteView body, const SocketAddress& from,
-                                  TimePoint now) {
+/// A handshake to socket ID 0: for a rendezvous with that peer, a repeated request of an accepted
+/// connection, or for the listener.
+void Endpoint::handle_unaddressed(const wire::ControlHeader& header, ByteView body,
+                                  const SocketAddress& from, TimePoint now) {
   for (const auto& connection : connections_) {
     if (connection->is_rendezvous() && connection->peer() == from) {
       connection->handle_control(header, body, now);
@@ -141,9 +146,10 @@ void Endpoint::handle_unaddressed(const wire::ControlHeader& header, ByteView bo
     ++stats_.handshakes_malformed;
     return;
   }
-  // A caller that missed our answers begins again with an induction request. It needs the answer, not a new cookie, and
-  // gets it although nobody may be listening any more (rule I-4, fault C11).
-  if (handshake->request == wire::RequestType::conclusion || handshake->request == wire::RequestType::induction) {
+  // A caller that missed our answers begins again with an induction request. It needs the answer,
+  // not a new cookie, and gets it although nobody may be listening any more (rule I-4, fault C11).
+  if (handshake->request == wire::RequestType::conclusion ||
+      handshake->request == wire::RequestType::induction) {
     for (const auto& connection : connections_) {
       if (connection->peer() == from && connection->accepted_from(*handshake)) {
         connection->handle_control(header, body, now);
@@ -161,7 +167,8 @@ void Endpoint::handle_unaddressed(const wire::ControlHeader& header, ByteView bo
       break;
     case Listener::Answer::cookie:
       ++stats_.cookies_sent;
-      reply(*handshake, from, wire::RequestType::induction, listening_->listener.cookie(*handshake, from, now));
+      reply(*handshake, from, wire::RequestType::induction,
+            listening_->listener.cookie(*handshake, from, now));
       break;
     case Listener::Answer::accept:
       if (connections_.size() < listening_->config.max_connections) {
@@ -183,14 +190,19 @@ void Endpoint::accept(const wire::Handshake& request, const SocketAddress& from,
   local.isn = wire::SeqNo(request.isn);  // both directions start at the client's number (rule I-3)
   local.mss = std::min(local.mss, request.mss);
 
-  const Agreement agreement{request.socket_id, local.isn, local.isn, local.mss,
-                            std::min(request.flight_window, kMaxFlightWindow), std::nullopt};
-  const wire::Handshake answer = make_handshake(local, wire::RequestType::conclusion, request.cookie);
+  const Agreement agreement{request.socket_id,
+                            local.isn,
+                            local.isn,
+                            local.mss,
+                            std::min(request.flight_window, kMaxFlightWindow),
+                            std::nullopt};
+  const wire::Handshake answer =
+      make_handshake(local, wire::RequestType::conclusion, request.cookie);
   add(std::make_unique<Connection>(agreement, answer, local, config, random_, sink_, now));
 }
 
-void Endpoint::reply(const wire::Handshake& request, const SocketAddress& to, wire::RequestType type,
-                     std::uint32_t cookie) {
+void Endpoint::reply(const wire::Handshake& request, const SocketAddress& to,
+                     wire::RequestType type, std::uint32_t cookie) {
   if (reply_count_ == kMaxReplies) return;  // a flood: those who mean it will ask again
   Reply& reply = replies_[(reply_first_ + reply_count_++) % kMaxReplies];
   reply = {to, request, request.socket_id};
@@ -212,7 +224,8 @@ void Endpoint::handle_unreachable(const SocketAddress& peer, bool port_refused, 
 
 // Poll.
 
-std::optional<Transmit> Endpoint::poll_transmit(TimePoint now, TrainBuffer& out, std::size_t max_segments) {
+std::optional<Transmit> Endpoint::poll_transmit(TimePoint now, TrainBuffer& out,
+                                                std::size_t max_segments) {
   check_time(now);
   XFER_ASSERT(max_segments > 0);
   if (reply_count_ > 0) {
@@ -220,7 +233,8 @@ std::optional<Transmit> Endpoint::poll_transmit(TimePoint now, TrainBuffer& out,
     reply_first_ = (reply_first_ + 1) % kMaxReplies;
     --reply_count_;
     ByteWriter head(out.heads[0]);
-    wire::encode(wire::ControlHeader{wire::ControlType::handshake, 0, 0, 0, reply.destination}, head);
+    wire::encode(wire::ControlHeader{wire::ControlType::handshake, 0, 0, 0, reply.destination},
+                 head);
     ByteWriter body(out.control);
     wire::encode(reply.handshake, body);
     out.payloads[0] = {body.written(), {}};
@@ -228,7 +242,8 @@ std::optional<Transmit> Endpoint::poll_transmit(TimePoint now, TrainBuffer& out,
   }
   for (std::size_t tried = 0; tried < connections_.size(); ++tried) {
     next_to_send_ = (next_to_send_ + 1) % connections_.size();
-    if (auto transmit = connections_[next_to_send_]->poll_transmit(now, out, max_segments)) return transmit;
+    if (auto transmit = connections_[next_to_send_]->poll_transmit(now, out, max_segments))
+      return transmit;
   }
   return std::nullopt;
 }
@@ -242,7 +257,8 @@ std::optional<Event> Endpoint::poll_event() {
 
 std::optional<TimePoint> Endpoint::next_deadline() const {
   std::optional<TimePoint> deadline;
-  for (const auto& connection : connections_) deadline = earlier(deadline, connection->next_deadline());
+  for (const auto& connection : connections_)
+    deadline = earlier(deadline, connection->next_deadline());
   return deadline;
 }
 

@@ -14,16 +14,16 @@
 
 namespace xfer::udt {
 
-/// All UDT connections of one UDP port as a pure state machine: demultiplexing, listener, cookies, connections.
-/// Not thread-safe. Never blocks, never reads a clock, opens nothing.
+/// All UDT connections of one UDP port as a pure state machine: demultiplexing, listener, cookies,
+/// connections. Not thread-safe. Never blocks, never reads a clock, opens nothing.
 ///
-/// Inputs:  handle_datagram, handle_timeout, handle_unreachable, and the commands of this class and of Connection.
-/// Outputs: after any input, poll_transmit() until empty, then poll_event() until empty, then next_deadline().
-/// Time:    every `now` must be >= the previous one (asserted).
+/// Inputs:  handle_datagram, handle_timeout, handle_unreachable, and the commands of this class and
+/// of Connection. Outputs: after any input, poll_transmit() until empty, then poll_event() until
+/// empty, then next_deadline(). Time:    every `now` must be >= the previous one (asserted).
 class Endpoint {
  public:
-  /// `random` gives initial sequence numbers and socket IDs, `cookie_hash` makes cookies: both unpredictable in the
-  /// product, both must outlive the endpoint, as must `sink` (nullable).
+  /// `random` gives initial sequence numbers and socket IDs, `cookie_hash` makes cookies: both
+  /// unpredictable in the product, both must outlive the endpoint, as must `sink` (nullable).
   Endpoint(RandomSource& random, const KeyedHash& cookie_hash, trace::Sink* sink = nullptr);
 
   // Getters.
@@ -37,20 +37,23 @@ class Endpoint {
 
   /// Starts connecting; Event::connected or Event::failed follows.
   ///   ErrorCode::out_of_range  the configuration is invalid.
-  Result<wire::SocketId> connect(const SocketAddress& peer, const ConnectionConfig& config, TimePoint now);
+  Result<wire::SocketId> connect(const SocketAddress& peer, const ConnectionConfig& config,
+                                 TimePoint now);
   /// Starts a rendezvous: the peer does the same towards us.
-  Result<wire::SocketId> rendezvous(const SocketAddress& peer, const ConnectionConfig& config, TimePoint now);
+  Result<wire::SocketId> rendezvous(const SocketAddress& peer, const ConnectionConfig& config,
+                                    TimePoint now);
   /// Accepts connections from now on; each is reported by Event::incoming.
   Result<void> listen(const ListenConfig& config);
   /// Accepts no more; existing connections stay.
   void stop_listening() { listening_.reset(); }
-  /// Drops a connection and its memory, whatever its state. After its last event, or to give up silently.
+  /// Drops a connection and its memory, whatever its state. After its last event, or to give up
+  /// silently.
   void forget(wire::SocketId id);
 
   // Handle.
 
-  /// Lends room for up to `slots.size()` datagrams; returns how many slots were filled in (at least 1). The loan ends
-  /// with the next call to lend().
+  /// Lends room for up to `slots.size()` datagrams; returns how many slots were filled in (at least
+  /// 1). The loan ends with the next call to lend().
   std::size_t lend(std::span<ReceiveSlot> slots);
   /// Takes one datagram, in lent room or elsewhere. Malformed input is counted and dropped.
   void handle_datagram(const ReceivedDatagram& datagram, TimePoint now);
@@ -61,11 +64,13 @@ class Endpoint {
 
   // Poll.
 
-  /// Builds the next datagram or train into `out`. nullopt: nothing to send now. `max_segments` caps the train.
+  /// Builds the next datagram or train into `out`. nullopt: nothing to send now. `max_segments`
+  /// caps the train.
   std::optional<Transmit> poll_transmit(TimePoint now, TrainBuffer& out,
                                         std::size_t max_segments = kMaxTrainSegments);
   std::optional<Event> poll_event();
-  /// When handle_timeout() or poll_transmit() next has something to do; nullopt: nothing to wait for.
+  /// When handle_timeout() or poll_transmit() next has something to do; nullopt: nothing to wait
+  /// for.
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
  private:
@@ -81,14 +86,17 @@ class Endpoint {
     Listener listener;
   };
 
-  Result<wire::SocketId> start(HandshakeFsm::Role role, const SocketAddress& peer, const ConnectionConfig& config,
-                               TimePoint now);
+  Result<wire::SocketId> start(HandshakeFsm::Role role, const SocketAddress& peer,
+                               const ConnectionConfig& config, TimePoint now);
   [[nodiscard]] wire::SocketId new_id();
   Connection& add(std::unique_ptr<Connection> connection);
-  [[nodiscard]] LocalParameters make_local(const SocketAddress& peer, const ConnectionConfig& config);
-  void handle_unaddressed(const wire::ControlHeader& header, ByteView body, const SocketAddress& from, TimePoint now);
+  [[nodiscard]] LocalParameters make_local(const SocketAddress& peer,
+                                           const ConnectionConfig& config);
+  void handle_unaddressed(const wire::ControlHeader& header, ByteView body,
+                          const SocketAddress& from, TimePoint now);
   void accept(const wire::Handshake& request, const SocketAddress& from, TimePoint now);
-  void reply(const wire::Handshake& request, const SocketAddress& to, wire::RequestType type, std::uint32_t cookie);
+  void reply(const wire::Handshake& request, const SocketAddress& to, wire::RequestType type,
+             std::uint32_t cookie);
   void check_time(TimePoint now);
 
   RandomSource& random_;
@@ -97,9 +105,10 @@ class Endpoint {
   EndpointStats stats_;
   TimePoint last_now_{};
 
-  std::vector<std::unique_ptr<Connection>> connections_;        ///< in the order they were made: accepted ones FIFO
-  std::unordered_map<std::uint32_t, Connection*> by_id_;        ///< look-up only, never iterated
-  std::size_t next_to_send_ = 0;                                ///< round robin
+  std::vector<std::unique_ptr<Connection>>
+      connections_;  ///< in the order they were made: accepted ones FIFO
+  std::unordered_map<std::uint32_t, Connection*> by_id_;  ///< look-up only, never iterated
+  std::size_t next_to_send_ = 0;                          ///< round robin
   std::optional<Listening> listening_;
 
   std::array<Reply, kMaxReplies> replies_{};
@@ -107,7 +116,7 @@ class Endpoint {
   std::size_t reply_count_ = 0;
 
   std::array<std::array<std::byte, wire::kHeaderSize>, kMaxReceiveBatch> staged_heads_{};
-  std::vector<std::byte> staging_;                              ///< payload room of the lent slots
+  std::vector<std::byte> staging_;  ///< payload room of the lent slots
   std::size_t staged_payload_ = 0;
 };
 

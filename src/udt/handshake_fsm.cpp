@@ -13,8 +13,9 @@ Result<void> validate_handshake(const Handshake& handshake, bool allow_zero) {
                     handshake.socket_type == static_cast<std::uint32_t>(wire::SocketType::stream);
   if (!ours && !(zero && allow_zero)) return ErrorCode::version_mismatch;
   constexpr std::uint32_t kNegative = 0x80000000U;
-  if (handshake.isn > wire::SeqNo::kMax || handshake.mss < kMinMss || (handshake.mss & kNegative) != 0 ||
-      handshake.flight_window == 0 || (handshake.flight_window & kNegative) != 0 || !handshake.socket_id.valid())
+  if (handshake.isn > wire::SeqNo::kMax || handshake.mss < kMinMss ||
+      (handshake.mss & kNegative) != 0 || handshake.flight_window == 0 ||
+      (handshake.flight_window & kNegative) != 0 || !handshake.socket_id.valid())
     return ErrorCode::out_of_range;
   return {};
 }
@@ -55,8 +56,8 @@ bool HandshakeFsm::accept_values(const Handshake& handshake, bool allow_zero) {
   return true;
 }
 
-/// From induction or conclusion. The answer to a conclusion is also taken in state induction: a listener may leave the
-/// cookie out, or answer after we began again.
+/// From induction or conclusion. The answer to a conclusion is also taken in state induction: a
+/// listener may leave the cookie out, or answer after we began again.
 void HandshakeFsm::handle_as_caller(const Handshake& handshake, TimePoint now) {
   switch (handshake.request) {
     case RequestType::rejected:
@@ -76,8 +77,12 @@ void HandshakeFsm::handle_as_caller(const Handshake& handshake, TimePoint now) {
         complaint_ = ErrorCode::peer_error;
         return;
       }
-      agreement_ = Agreement{handshake.socket_id, local_.isn,    local_.isn,
-                             handshake.mss,       std::min(handshake.flight_window, kMaxFlightWindow), rtt_};
+      agreement_ = Agreement{handshake.socket_id,
+                             local_.isn,
+                             local_.isn,
+                             handshake.mss,
+                             std::min(handshake.flight_window, kMaxFlightWindow),
+                             rtt_};
       state_ = State::connected;
       return;
     default:
@@ -91,7 +96,8 @@ void HandshakeFsm::handle_as_rendezvous(const Handshake& handshake, TimePoint no
     return;
   }
   const bool known = handshake.request == RequestType::rendezvous ||
-                     handshake.request == RequestType::conclusion || handshake.request == RequestType::agreement;
+                     handshake.request == RequestType::conclusion ||
+                     handshake.request == RequestType::agreement;
   if (!known || !accept_values(handshake, true)) return;
   seen_ = handshake;
   peer_id_ = handshake.socket_id;
@@ -127,7 +133,8 @@ void HandshakeFsm::handle_timeout(TimePoint now) {
 }
 
 std::optional<HandshakeFsm::Out> HandshakeFsm::poll(TimePoint now) {
-  if (state_ == State::connected || state_ == State::rejected || !send_at_ || *send_at_ > now) return std::nullopt;
+  if (state_ == State::connected || state_ == State::rejected || !send_at_ || *send_at_ > now)
+    return std::nullopt;
   send_at(now + kHandshakeRetry);
   switch (state_) {
     case State::induction:
@@ -141,8 +148,12 @@ std::optional<HandshakeFsm::Out> HandshakeFsm::poll(TimePoint now) {
       break;
   }
   LocalParameters local = local_;
-  if (seen_) local.mss = std::min(local.mss, seen_->mss);  // both sides end up with the same (rule I-23)
-  return Out{peer_id_, make_handshake(local, state_ == State::waving ? RequestType::rendezvous : RequestType::conclusion, 0)};
+  if (seen_)
+    local.mss = std::min(local.mss, seen_->mss);  // both sides end up with the same (rule I-23)
+  return Out{
+      peer_id_,
+      make_handshake(
+          local, state_ == State::waving ? RequestType::rendezvous : RequestType::conclusion, 0)};
 }
 
 std::optional<TimePoint> HandshakeFsm::next_deadline() const {

@@ -10,11 +10,11 @@ namespace xfer::udt {
 /// What both sides know once they are connected.
 struct Agreement {
   wire::SocketId peer_id;
-  wire::SeqNo local_isn;                ///< of the packets we send
-  wire::SeqNo peer_isn;                 ///< of the packets the peer sends
-  std::uint32_t mss = 0;                ///< the smaller of both
-  std::uint32_t peer_window = 0;        ///< packets the peer can receive
-  std::optional<Duration> rtt;          ///< as the handshake saw it
+  wire::SeqNo local_isn;          ///< of the packets we send
+  wire::SeqNo peer_isn;           ///< of the packets the peer sends
+  std::uint32_t mss = 0;          ///< the smaller of both
+  std::uint32_t peer_window = 0;  ///< packets the peer can receive
+  std::optional<Duration> rtt;    ///< as the handshake saw it
 };
 
 /// Our own side of a handshake.
@@ -26,15 +26,17 @@ struct LocalParameters {
   SocketAddress peer;
 };
 
-/// The values of a peer's handshake that no connection may be built on (rule I-6): ISN with the top bit set, MSS
-/// below kMinMss, window 0 or negative, invalid socket ID.
-///   ErrorCode::version_mismatch  another version or socket type; `allow_zero` accepts 0 for both, as repeated answers
+/// The values of a peer's handshake that no connection may be built on (rule I-6): ISN with the top
+/// bit set, MSS below kMinMss, window 0 or negative, invalid socket ID.
+///   ErrorCode::version_mismatch  another version or socket type; `allow_zero` accepts 0 for both,
+///   as repeated answers
 ///                                of connected stock sockets have (rule I-5)
 ///   ErrorCode::out_of_range      any of the above
 Result<void> validate_handshake(const wire::Handshake& handshake, bool allow_zero);
 
 /// The body both sides start from.
-wire::Handshake make_handshake(const LocalParameters& local, wire::RequestType request, std::uint32_t cookie);
+wire::Handshake make_handshake(const LocalParameters& local, wire::RequestType request,
+                               std::uint32_t cookie);
 
 /// The connecting side of a handshake: a caller towards a listener, or one of two rendezvous peers
 /// (wire facts, 4.3 and 4.5).
@@ -45,7 +47,14 @@ wire::Handshake make_handshake(const LocalParameters& local, wire::RequestType r
 class HandshakeFsm {
  public:
   enum class Role : std::uint8_t { caller, rendezvous };
-  enum class State : std::uint8_t { induction, conclusion, waving, concluding, connected, rejected };
+  enum class State : std::uint8_t {
+    induction,
+    conclusion,
+    waving,
+    concluding,
+    connected,
+    rejected
+  };
 
   HandshakeFsm(Role role, const LocalParameters& local, TimePoint now);
 
@@ -53,7 +62,8 @@ class HandshakeFsm {
   [[nodiscard]] Role role() const { return role_; }
   /// Set in state connected.
   [[nodiscard]] const std::optional<Agreement>& agreement() const { return agreement_; }
-  /// Why the answers seen so far were of no use, if there were any: a better reason than "no answer".
+  /// Why the answers seen so far were of no use, if there were any: a better reason than "no
+  /// answer".
   [[nodiscard]] std::optional<ErrorCode> complaint() const { return complaint_; }
 
   void handle(const wire::Handshake& handshake, TimePoint now);
@@ -83,10 +93,11 @@ class HandshakeFsm {
   bool first_request_ = true;
   std::optional<TimePoint> send_at_;
   std::optional<TimePoint> restart_at_;
-  std::optional<TimePoint> asked_at_;     ///< when the unanswered request went out; unset: it was repeated
+  std::optional<TimePoint>
+      asked_at_;  ///< when the unanswered request went out; unset: it was repeated
   std::optional<Duration> rtt_;
-  wire::SocketId peer_id_;                ///< rendezvous: 0 until the peer's handshake was seen
-  std::optional<wire::Handshake> seen_;   ///< rendezvous: the peer's last handshake
+  wire::SocketId peer_id_;               ///< rendezvous: 0 until the peer's handshake was seen
+  std::optional<wire::Handshake> seen_;  ///< rendezvous: the peer's last handshake
   std::optional<Agreement> agreement_;
   std::optional<ErrorCode> complaint_;
 };

@@ -8,8 +8,8 @@
 
 namespace xfer::udt {
 
-/// The receiver's loss list: ranges of packets that are missing although later ones have arrived, ascending, each
-/// with its report history. Bounded by kMaxLossRanges.
+/// The receiver's loss list: ranges of packets that are missing although later ones have arrived,
+/// ascending, each with its report history. Bounded by kMaxLossRanges.
 class HoleList {
  public:
   struct Hole {
@@ -30,9 +30,12 @@ class HoleList {
   [[nodiscard]] Hole* end() { return holes_.end(); }
 
   /// Adds a hole behind all others. REQUIRES: not full.
-  void append(PacketIndex first, PacketIndex end) { holes_.push_back({first, end, TimePoint{}, 0}); }
+  void append(PacketIndex first, PacketIndex end) {
+    holes_.push_back({first, end, TimePoint{}, 0});
+  }
 
-  /// Packet `index` has arrived. REQUIRES: not full, or `index` is front(). Returns false if it was not missing.
+  /// Packet `index` has arrived. REQUIRES: not full, or `index` is front(). Returns false if it was
+  /// not missing.
   bool remove(PacketIndex index) {
     auto* hole = std::upper_bound(holes_.begin(), holes_.end(), index,
                                   [](PacketIndex i, const Hole& h) { return i < h.end; });

@@ -7,7 +7,8 @@
 #include "wire/handshake.hpp"
 #include "wire/packet.hpp"
 
-/// Every ceiling and protocol constant of the core, in one place. "facts" are the collected facts of the UDT4 wire.
+/// Every ceiling and protocol constant of the core, in one place. "facts" are the collected facts
+/// of the UDT4 wire.
 namespace xfer::udt {
 
 /// Protocol tick: ACK timer and rate control (facts, section 1).
@@ -17,8 +18,8 @@ inline constexpr std::uint32_t kLightAckInterval = 64;
 /// First packet of a pair has an index divisible by this (facts, section 1).
 inline constexpr std::int64_t kPacketPairInterval = 16;
 
-/// Smallest MSS we accept: stock takes anything from 45 up and can be crashed with it (faults D1, D2). 76 is the
-/// smallest MSS a stock peer can be set to.
+/// Smallest MSS we accept: stock takes anything from 45 up and can be crashed with it (faults D1,
+/// D2). 76 is the smallest MSS a stock peer can be set to.
 inline constexpr std::uint32_t kMinMss = 76;
 inline constexpr std::uint32_t kMaxMss = 65'535;
 inline constexpr std::uint32_t kDefaultMss = 1500;
@@ -27,9 +28,11 @@ inline constexpr std::uint32_t kIpv6ExtraOverhead = 20;
 
 inline constexpr std::uint32_t kMinFlightWindow = 32;
 inline constexpr std::uint32_t kDefaultFlightWindow = 8192;
-/// Ceiling on what a peer may announce and we would use (fault D4): 2^22 packets are 6 GB at the default MSS.
+/// Ceiling on what a peer may announce and we would use (fault D4): 2^22 packets are 6 GB at the
+/// default MSS.
 inline constexpr std::uint32_t kMaxFlightWindow = 1U << 22U;
-/// Slots kept free behind the advertised window: a stock peer may always send two packets (rules I-8, I-15).
+/// Slots kept free behind the advertised window: a stock peer may always send two packets (rules
+/// I-8, I-15).
 inline constexpr std::uint32_t kWindowReserve = 2;
 
 /// Estimates a stock peer can smooth without overflow (rule I-10).
@@ -43,7 +46,8 @@ inline constexpr Duration kInitialRttVar = 50ms;
 inline constexpr Duration kHandshakeRetry = 250ms;
 /// Conclusion unanswered for this long: start again with a new cookie (rule I-5).
 inline constexpr Duration kHandshakeRestart = 500ms;
-/// Keep-alive after this long without sending anything; stock peers die 46 s after the last packet (rule I-18).
+/// Keep-alive after this long without sending anything; stock peers die 46 s after the last packet
+/// (rule I-18).
 inline constexpr Duration kKeepAliveInterval = 1s;
 /// A cookie is valid in the slot it was made in and the next one.
 inline constexpr Duration kCookieSlot = 30s;

@@ -6,7 +6,8 @@
 
 namespace xfer::udt {
 
-Listener::Answer Listener::judge(const wire::Handshake& handshake, const SocketAddress& from, TimePoint now) const {
+Listener::Answer Listener::judge(const wire::Handshake& handshake, const SocketAddress& from,
+                                 TimePoint now) const {
   // The type first: nothing else may draw an answer to a forged address (fault C5).
   if (handshake.request == wire::RequestType::induction) return Answer::cookie;
   if (handshake.request != wire::RequestType::conclusion) return Answer::ignore;
@@ -19,14 +20,17 @@ Listener::Answer Listener::judge(const wire::Handshake& handshake, const SocketA
   return validate_handshake(handshake, false) ? Answer::accept : Answer::reject;
 }
 
-void Listener::remember(const wire::Handshake& handshake, const SocketAddress& from, TimePoint now) {
+void Listener::remember(const wire::Handshake& handshake, const SocketAddress& from,
+                        TimePoint now) {
   accepted_[next_] = {from, handshake.socket_id, handshake.isn, now};
   next_ = (next_ + 1) % kRemembered;
 }
 
-bool Listener::was_accepted(const wire::Handshake& handshake, const SocketAddress& from, TimePoint now) const {
+bool Listener::was_accepted(const wire::Handshake& handshake, const SocketAddress& from,
+                            TimePoint now) const {
   for (const auto& old : accepted_) {
-    if (old.id == handshake.socket_id && old.isn == handshake.isn && old.from == from && now - old.at < 2 * kCookieSlot)
+    if (old.id == handshake.socket_id && old.isn == handshake.isn && old.from == from &&
+        now - old.at < 2 * kCookieSlot)
       return true;
   }
   return false;

@@ -4,8 +4,8 @@
 
 namespace xfer::udt {
 
-/// Turns a send period into deadlines. A sender that was late may catch up, but by no more than kMaxPacingCredit
-/// worth of packets (fault B6).
+/// Turns a send period into deadlines. A sender that was late may catch up, but by no more than
+/// kMaxPacingCredit worth of packets (fault B6).
 class Pacer {
  public:
   [[nodiscard]] bool ready(TimePoint now) const { return now >= next_; }

@@ -7,8 +7,8 @@
 
 namespace xfer::udt {
 
-/// Data packets of one direction, counted from 0 at the initial sequence number; never wraps. Inside the core order
-/// is the order of these; sequence numbers live only at the edge.
+/// Data packets of one direction, counted from 0 at the initial sequence number; never wraps.
+/// Inside the core order is the order of these; sequence numbers live only at the edge.
 using PacketIndex = std::int64_t;
 
 /// Translates between sequence numbers on the wire and packet indices of one direction.
@@ -23,8 +23,9 @@ class SeqMapper {
   [[nodiscard]] PacketIndex to_index(wire::SeqNo seq, PacketIndex near) const {
     return near + wire::SeqNo::distance(to_seq(near), seq);
   }
-  /// Where a packet stands among the packet pairs: they are the *sequence numbers* 16n and 16n+1 (rule I-19), so an
-  /// index is shifted by where the first number stands. Only its remainder and neighbourhood mean something.
+  /// Where a packet stands among the packet pairs: they are the *sequence numbers* 16n and 16n+1
+  /// (rule I-19), so an index is shifted by where the first number stands. Only its remainder and
+  /// neighbourhood mean something.
   [[nodiscard]] std::int64_t pair_position(PacketIndex index) const {
     return index + isn_.value() % kPacketPairInterval;
   }

@@ -7,7 +7,8 @@
 
 namespace xfer::udt {
 
-/// Received packets between their arrival and the application's consume(). Four positions, in packet indices:
+/// Received packets between their arrival and the application's consume(). Four positions, in
+/// packet indices:
 ///
 ///   base <= taken <= contiguous <= end
 ///   base        oldest packet not fully consumed: slots below it are free
@@ -31,7 +32,8 @@ class RecvBuffer {
   /// Stores a packet. REQUIRES: check(index) == stored and the payload fits.
   void store(PacketIndex index, ByteView payload);
 
-  /// The next run of in-order bytes, as long as memory is adjacent; nullopt: none. Valid until consumed.
+  /// The next run of in-order bytes, as long as memory is adjacent; nullopt: none. Valid until
+  /// consumed.
   std::optional<ByteView> take();
   /// Frees the oldest `bytes` bytes taken. REQUIRES: no more than were taken and not consumed.
   void consume(std::uint64_t bytes);
@@ -41,7 +43,9 @@ class RecvBuffer {
     const std::byte* data = nullptr;  ///< nullptr: empty
     std::uint32_t size = 0;
   };
-  [[nodiscard]] Slot& slot(PacketIndex index) { return slots_[static_cast<std::size_t>(index) % slots_.size()]; }
+  [[nodiscard]] Slot& slot(PacketIndex index) {
+    return slots_[static_cast<std::size_t>(index) % slots_.size()];
+  }
   [[nodiscard]] const Slot& slot(PacketIndex index) const {
     return slots_[static_cast<std::size_t>(index) % slots_.size()];
   }

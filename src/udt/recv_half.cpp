@@ -6,8 +6,8 @@
 
 namespace xfer::udt {
 
-RecvHalf::RecvHalf(wire::SeqNo isn, std::uint32_t window, std::uint32_t payload_size, RttEstimator& rtt,
-                   ConnectionStats& stats, const Tracer& tracer)
+RecvHalf::RecvHalf(wire::SeqNo isn, std::uint32_t window, std::uint32_t payload_size,
+                   RttEstimator& rtt, ConnectionStats& stats, const Tracer& tracer)
     : mapper_(isn),
       window_(window),
       payload_size_(payload_size),
@@ -33,13 +33,16 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   }
   const RecvBuffer::Outcome outcome = buffer_.check(index);
   if (outcome != RecvBuffer::Outcome::stored) {
-    tracer_.record(now, trace::PacketReceived{index, static_cast<std::uint32_t>(payload.size()), true});
-    ++(outcome == RecvBuffer::Outcome::duplicate ? stats_.packets_duplicate : stats_.packets_outside_window);
+    tracer_.record(now,
+                   trace::PacketReceived{index, static_cast<std::uint32_t>(payload.size()), true});
+    ++(outcome == RecvBuffer::Outcome::duplicate ? stats_.packets_duplicate
+                                                 : stats_.packets_outside_window);
     repeat_ack_ = true;
     arm_ack_timer(now + kSynInterval);
     return;
   }
-  if (holes_.full() && index != holes_.front()) {  // one more might be needed; the packet will be sent again
+  if (holes_.full() &&
+      index != holes_.front()) {  // one more might be needed; the packet will be sent again
     ++stats_.packets_outside_window;
     return;
   }
@@ -49,13 +52,15 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
     holes_.append(expected, index);
     tracer_.record(now, trace::LossDetected{expected, index, false});
     stats_.packets_lost += static_cast<std::uint64_t>(index - expected);
-    stats_.peak_reordered_ranges = std::max<std::uint64_t>(stats_.peak_reordered_ranges, holes_.size());
+    stats_.peak_reordered_ranges =
+        std::max<std::uint64_t>(stats_.peak_reordered_ranges, holes_.size());
     nak_due_ = true;
     if (!nak_timer_) nak_timer_ = now + kSynInterval;
   } else if (index < expected) {
     holes_.remove(index);
   }
-  tracer_.record(now, trace::PacketReceived{index, static_cast<std::uint32_t>(payload.size()), false});
+  tracer_.record(now,
+                 trace::PacketReceived{index, static_cast<std::uint32_t>(payload.size()), false});
   buffer_.store(index, payload);
   stats_.payload_bytes_received += payload.size();
   stats_.payload_copies = units_.copies();
@@ -65,7 +70,8 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   if (payload.size() != payload_size_) {
     // A packet that is not full ends a burst: acknowledge at once, as stock does (rule I-20).
     ack_due_ = Due::regular;
-  } else if (ack_due_ == Due::none && packets_since_ack_ >= kLightAckInterval * (light_acks_since_ack_ + 1)) {
+  } else if (ack_due_ == Due::none &&
+             packets_since_ack_ >= kLightAckInterval * (light_acks_since_ack_ + 1)) {
     ack_due_ = Due::light;
   }
 }
@@ -112,7 +118,8 @@ void RecvHalf::on_nak_timer(TimePoint now) {
   nak_timer_ = now + kSynInterval;
 }
 
-/// How old the last report of a hole must be before the next (rule I-16): the time an answer needs, more each time.
+/// How old the last report of a hole must be before the next (rule I-16): the time an answer needs,
+/// more each time.
 Duration RecvHalf::nak_interval(std::uint32_t naks) const {
   const Duration answer = std::max(rtt_.timeout(), kNakRepeatFloor);
   return std::min(answer * std::min<std::uint32_t>(naks, 16), std::max(answer, kMaxBackoff));
@@ -124,7 +131,8 @@ void RecvHalf::arm_ack_timer(TimePoint at) {
 
 void RecvHalf::consume(std::uint64_t bytes, TimePoint now) {
   buffer_.consume(bytes);
-  // Tell the peer when a window that was nearly closed opens: a sender that fills it waits for just this (fault A5).
+  // Tell the peer when a window that was nearly closed opens: a sender that fills it waits for just
+  // this (fault A5).
   const PacketIndex left = last_window_end_ - buffer_.end();
   const PacketIndex step = std::max<PacketIndex>(window_ / 4, 1);
   if (left < step && window_end() - last_window_end_ >= step) {
@@ -161,8 +169,10 @@ std::optional<RecvHalf::Ack> RecvHalf::poll_ack(TimePoint now) {
 
   ack.number = last_number_;
   ack.body.kind = full ? wire::AckBody::Kind::full : wire::AckBody::Kind::partial;
-  ack.body.rtt_us = static_cast<std::uint32_t>(std::min<std::int64_t>(to_us(rtt_.rtt()), kMaxWireRttUs));
-  ack.body.rtt_var_us = static_cast<std::uint32_t>(std::min<std::int64_t>(to_us(rtt_.rtt_var()), kMaxWireRttUs));
+  ack.body.rtt_us =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(to_us(rtt_.rtt()), kMaxWireRttUs));
+  ack.body.rtt_var_us =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(to_us(rtt_.rtt_var()), kMaxWireRttUs));
   ack.body.window = static_cast<std::uint32_t>(last_window_end_ - last_ack_);
   if (full) {
     ack.body.arrival_rate = arrival_rate();
@@ -179,7 +189,8 @@ bool RecvHalf::poll_nak(TimePoint now, ByteWriter& out) {
   bool any = false;
   for (auto& hole : holes_) {
     if (hole.naks != 0 && hole.last_nak + nak_interval(hole.naks) > now) continue;
-    if (!wire::encode_loss_range({mapper_.to_seq(hole.first), mapper_.to_seq(hole.end - 1)}, out)) break;
+    if (!wire::encode_loss_range({mapper_.to_seq(hole.first), mapper_.to_seq(hole.end - 1)}, out))
+      break;
     tracer_.record(now, trace::NakSent{hole.first, hole.end, hole.naks});
     if (hole.naks != 0) ++stats_.nak_repeats;
     hole.last_nak = now;

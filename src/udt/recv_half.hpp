@@ -14,12 +14,12 @@
 
 namespace xfer::udt {
 
-/// The receiving direction of a connection: what has arrived, what is missing, which ACKs and NAKs are due.
-/// Pure; the connection calls it and sends what it builds.
+/// The receiving direction of a connection: what has arrived, what is missing, which ACKs and NAKs
+/// are due. Pure; the connection calls it and sends what it builds.
 class RecvHalf {
  public:
-  /// `window` packets of up to `payload_size` bytes are announced to the peer; kWindowReserve more are kept.
-  /// `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
+  /// `window` packets of up to `payload_size` bytes are announced to the peer; kWindowReserve more
+  /// are kept. `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
   RecvHalf(wire::SeqNo isn, std::uint32_t window, std::uint32_t payload_size, RttEstimator& rtt,
            ConnectionStats& stats, const Tracer& tracer);
 
@@ -60,7 +60,9 @@ class RecvHalf {
   enum class Due : std::uint8_t { none, light, regular };
 
   [[nodiscard]] PacketIndex window_end() const { return buffer_.base() + window_; }
-  [[nodiscard]] PacketIndex ack_value() const { return std::min(buffer_.contiguous(), window_end()); }
+  [[nodiscard]] PacketIndex ack_value() const {
+    return std::min(buffer_.contiguous(), window_end());
+  }
   void on_ack_timer(TimePoint now);
   void on_nak_timer(TimePoint now);
   [[nodiscard]] Duration nak_interval(std::uint32_t naks) const;
@@ -81,11 +83,11 @@ class RecvHalf {
 
   Due ack_due_ = Due::none;
   bool nak_due_ = false;
-  bool repeat_ack_ = false;              ///< the peer sends what it has sent before: it may have missed our ACK
-  wire::AckNo last_number_;              ///< sub-sequence number of the last non-light ACK; the first is 1
-  PacketIndex last_ack_ = 0;             ///< number in it
-  PacketIndex last_window_end_ = 0;      ///< last_ack_ plus the window it advertised
-  PacketIndex confirmed_ = 0;            ///< highest number confirmed by ACK2
+  bool repeat_ack_ = false;  ///< the peer sends what it has sent before: it may have missed our ACK
+  wire::AckNo last_number_;  ///< sub-sequence number of the last non-light ACK; the first is 1
+  PacketIndex last_ack_ = 0;         ///< number in it
+  PacketIndex last_window_end_ = 0;  ///< last_ack_ plus the window it advertised
+  PacketIndex confirmed_ = 0;        ///< highest number confirmed by ACK2
   std::optional<TimePoint> last_ack_time_;
   std::optional<TimePoint> last_full_ack_time_;
   std::optional<TimePoint> ack_timer_;

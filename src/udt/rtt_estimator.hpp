@@ -5,12 +5,13 @@
 namespace xfer::udt {
 
 /// Smoothed round-trip time and its variance, by UDT's rule: RTTVar = (3 RTTVar + |rtt - RTT|) / 4,
-/// RTT = (7 RTT + rtt) / 8 (wire facts, 7.6), in nanoseconds. The first sample replaces the start values (fault A9).
+/// RTT = (7 RTT + rtt) / 8 (wire facts, 7.6), in nanoseconds. The first sample replaces the start
+/// values (fault A9).
 class RttEstimator {
  public:
   void sample(Duration rtt);
-  /// Takes the peer's smoothed values of an ACK, in microseconds; implausible ones and UDT's own start values, which
-  /// say that the peer has not measured yet, are left out.
+  /// Takes the peer's smoothed values of an ACK, in microseconds; implausible ones and UDT's own
+  /// start values, which say that the peer has not measured yet, are left out.
   void adopt(std::uint32_t rtt_us, std::uint32_t rtt_var_us);
 
   [[nodiscard]] bool measured() const { return measured_; }

@@ -7,11 +7,13 @@
 namespace xfer::udt {
 namespace {
 
-/// A stock receiver's estimator starts with this many intervals of one second each. Until packets that arrived have
-/// replaced them, the rate it reports means nothing: believing it would cost seconds (fault B1).
+/// A stock receiver's estimator starts with this many intervals of one second each. Until packets
+/// that arrived have replaced them, the rate it reports means nothing: believing it would cost
+/// seconds (fault B1).
 constexpr PacketIndex kStockArrivalWindow = 16;
 
-/// UDT's smoothing of the rates in ACKs, in 64 bits (fault B8); 0 is "unknown" and anything absurd is left out.
+/// UDT's smoothing of the rates in ACKs, in 64 bits (fault B8); 0 is "unknown" and anything absurd
+/// is left out.
 std::uint32_t smoothed_rate(std::uint32_t current, std::uint32_t reported) {
   if (reported == 0 || reported > kMaxWireRate) return current;
   if (current == 0) return reported;
@@ -82,8 +84,9 @@ void SendHalf::advance(PacketIndex next, TimePoint now) {
   probes_ = 0;
   arm_probe(now);
 
-  // A probe repaired just what it sent: what follows is missing as well, and a stock receiver reports nothing twice
-  // (fault A1). Twice as much at a time, for one packet per time-out could take minutes.
+  // A probe repaired just what it sent: what follows is missing as well, and a stock receiver
+  // reports nothing twice (fault A1). Twice as much at a time, for one packet per time-out could
+  // take minutes.
   if (probe_run_ == 0 || next < probe_end_) return;
   const bool more = next == probe_end_ && packets_.in_flight() > 0 &&
                     now - packets_[next].last_sent > rtt_.rtt() + kProbeFloor;
@@ -106,7 +109,9 @@ void SendHalf::handle_nak(ByteView body, TimePoint now) {
     }
     first = std::max(first, packets_.begin());
     reported += std::max<PacketIndex>(last + 1 - first, 0);
-    if (reported > packets_.end() - packets_.begin()) {  // more than everything: overlapping ranges (compare D12)
+    if (reported >
+        packets_.end() -
+            packets_.begin()) {  // more than everything: overlapping ranges (compare D12)
       ++stats_.control_implausible;
       break;
     }
@@ -121,7 +126,8 @@ void SendHalf::handle_nak(ByteView body, TimePoint now) {
   }
   stats_.control_malformed += ranges.malformed();
   if (lowest_new < packets_.end()) {
-    controller_->on_loss({now, lowest_new, packets_.end() - 1, rtt_.rtt(), stats_.peer_arrival_rate_pps});
+    controller_->on_loss(
+        {now, lowest_new, packets_.end() - 1, rtt_.rtt(), stats_.peer_arrival_rate_pps});
     trace_rate(now);
   }
 }
@@ -134,16 +140,18 @@ void SendHalf::arm_probe(TimePoint now) {
   // The first probe costs two packets at most and need not wait until RTTVar has settled.
   const Duration answer = probes_ == 0 ? std::min(rtt_.timeout(), 2 * rtt_.rtt()) : rtt_.timeout();
   const Duration timeout = answer + kProbeFloor;
-  probe_timer_ = now + std::min(timeout * (std::int64_t{1} << std::min(probes_, 10U)), std::max(timeout, kMaxBackoff));
+  probe_timer_ = now + std::min(timeout * (std::int64_t{1} << std::min(probes_, 10U)),
+                                std::max(timeout, kMaxBackoff));
 }
 
 void SendHalf::handle_timeout(TimePoint now) {
   if (probe_timer_ && *probe_timer_ <= now) on_probe_timer(now);
 }
 
-/// Nothing has been acknowledged for longer than an answer takes. Send the oldest packet, in case it is the hole the
-/// peer waits for, and the newest, which shows a lost tail to the peer and makes a stock peer send a due ACK
-/// (rules I-12, I-17, fault A7). Only acknowledgements restart this timer, never keep-alives (rule I-18).
+/// Nothing has been acknowledged for longer than an answer takes. Send the oldest packet, in case
+/// it is the hole the peer waits for, and the newest, which shows a lost tail to the peer and makes
+/// a stock peer send a due ACK (rules I-12, I-17, fault A7). Only acknowledgements restart this
+/// timer, never keep-alives (rule I-18).
 void SendHalf::on_probe_timer(TimePoint now) {
   ++probes_;
   const bool peer_full = window_end_ - packets_.begin() <= PacketIndex{kWindowReserve};
@@ -155,7 +163,8 @@ void SendHalf::on_probe_timer(TimePoint now) {
     trace_rate(now);
   } else {
     tracer_.record(now, trace::TimerFired{trace::TimerFired::Kind::probe});
-    // A run that is not answered at all keeps its length: its ACK may only be late, and the newest packet draws it.
+    // A run that is not answered at all keeps its length: its ACK may only be late, and the newest
+    // packet draws it.
     const bool unanswered = probe_run_ != 0 && packets_.begin() == probe_end_ - probe_run_;
     send_probe(now, 1, unanswered ? probe_run_ : 1);
   }
@@ -164,8 +173,8 @@ void SendHalf::on_probe_timer(TimePoint now) {
   arm_probe(now);
 }
 
-/// Sends the `count` oldest packets again, and the newest. `run` is how many of the oldest have been since the last
-/// progress.
+/// Sends the `count` oldest packets again, and the newest. `run` is how many of the oldest have
+/// been since the last progress.
 void SendHalf::send_probe(TimePoint now, PacketIndex count, PacketIndex run) {
   ++stats_.probes_sent;
   probe_run_ = run;
@@ -188,7 +197,8 @@ std::optional<SendHalf::Choice> SendHalf::choose() const {
   }
   const std::uint32_t size = next_new_size();
   const std::uint32_t flight = packets_.in_flight();
-  if (size == 0 || packets_.end() >= window_end_ || flight >= controller_->cwnd() || flight >= max_flight_)
+  if (size == 0 || packets_.end() >= window_end_ || flight >= controller_->cwnd() ||
+      flight >= max_flight_)
     return std::nullopt;
   return Choice{packets_.end(), size, false};
 }
@@ -198,24 +208,27 @@ bool SendHalf::second_of_pair(const Choice& choice) const {
          mapper_.pair_position(choice.index) % kPacketPairInterval == 1;
 }
 
-/// Once per SYN interval the packets of a pair leave as trains of one: packets of a longer train may share one arrival
-/// time, which says nothing about the link.
+/// Once per SYN interval the packets of a pair leave as trains of one: packets of a longer train
+/// may share one arrival time, which says nothing about the link.
 bool SendHalf::measures_capacity(const Choice& choice, TimePoint now) const {
   if (second_of_pair(choice)) return pair_measured_;
   return !choice.retransmission && mapper_.pair_position(choice.index) % kPacketPairInterval == 0 &&
          (!last_measured_ || now - *last_measured_ >= kSynInterval);
 }
 
-/// A packet that uses up the window is sent one byte short, at most once per SYN interval: a packet that is not full
-/// is acknowledged at once, by stock receivers too, which otherwise may take 105 ms after a burst (rule I-12).
+/// A packet that uses up the window is sent one byte short, at most once per SYN interval: a packet
+/// that is not full is acknowledged at once, by stock receivers too, which otherwise may take 105
+/// ms after a burst (rule I-12).
 bool SendHalf::asks_for_ack(const Choice& choice, TimePoint now) const {
-  const PacketIndex limit = std::min({window_end_, packets_.begin() + PacketIndex{controller_->cwnd()},
-                                      packets_.begin() + PacketIndex{max_flight_}});
-  return !choice.retransmission && choice.index + 1 == limit && choice.size == payload_size_ && payload_size_ > 1 &&
-         (!last_asked_ || now - *last_asked_ >= kSynInterval);
+  const PacketIndex limit =
+      std::min({window_end_, packets_.begin() + PacketIndex{controller_->cwnd()},
+                packets_.begin() + PacketIndex{max_flight_}});
+  return !choice.retransmission && choice.index + 1 == limit && choice.size == payload_size_ &&
+         payload_size_ > 1 && (!last_asked_ || now - *last_asked_ >= kSynInterval);
 }
 
-std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t max_segments, std::size_t& size) {
+std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t max_segments,
+                                 std::size_t& size) {
   std::size_t count = 0;
   cwnd_limited_ = false;
   while (count < max_segments) {
@@ -246,7 +259,8 @@ std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t ma
 }
 
 void SendHalf::write_packet(const Choice& choice, TimePoint now, TrainBuffer& out, std::size_t at) {
-  pair_open_ = !choice.retransmission && mapper_.pair_position(choice.index) % kPacketPairInterval == 0;
+  pair_open_ =
+      !choice.retransmission && mapper_.pair_position(choice.index) % kPacketPairInterval == 0;
   if (choice.retransmission) {
     loss_list_.pop_front();
     ++stats_.packets_retransmitted;
@@ -290,7 +304,8 @@ void SendHalf::fill_stats(ConnectionStats& stats) const {
   stats.cwnd = controller_->cwnd();
   stats.send_period = controller_->send_period();
   stats.flight = packets_.in_flight();
-  stats.peer_window = static_cast<std::uint32_t>(std::max<PacketIndex>(window_end_ - packets_.begin(), 0));
+  stats.peer_window =
+      static_cast<std::uint32_t>(std::max<PacketIndex>(window_end_ - packets_.begin(), 0));
 }
 
 }  // namespace xfer::udt

@@ -15,29 +15,30 @@
 
 namespace xfer::udt {
 
-/// The sending direction of a connection: cuts the stream into packets, decides which leaves when, repairs losses.
-/// Pure; the connection calls it and sends what it builds.
+/// The sending direction of a connection: cuts the stream into packets, decides which leaves when,
+/// repairs losses. Pure; the connection calls it and sends what it builds.
 class SendHalf {
  public:
   struct Setup {
-    wire::SeqNo isn;                ///< of our direction
-    wire::SocketId destination;     ///< the peer's socket ID
-    std::uint32_t payload_size;     ///< of a full packet
-    std::uint32_t peer_window;      ///< announced in the peer's handshake, packets
-    std::uint32_t max_flight;       ///< our own ceiling, packets
-    TimePoint opened;               ///< origin of the time stamps in data packets
+    wire::SeqNo isn;             ///< of our direction
+    wire::SocketId destination;  ///< the peer's socket ID
+    std::uint32_t payload_size;  ///< of a full packet
+    std::uint32_t peer_window;   ///< announced in the peer's handshake, packets
+    std::uint32_t max_flight;    ///< our own ceiling, packets
+    TimePoint opened;            ///< origin of the time stamps in data packets
   };
 
   /// `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
-  SendHalf(const Setup& setup, std::unique_ptr<Controller> controller, RttEstimator& rtt, ConnectionStats& stats,
-           const Tracer& tracer);
+  SendHalf(const Setup& setup, std::unique_ptr<Controller> controller, RttEstimator& rtt,
+           ConnectionStats& stats, const Tracer& tracer);
 
   // The application's side.
 
   void set_source(const ByteSource& source) { source_ = &source; }
   void offer(std::uint64_t end, std::uint64_t flush, TimePoint now);
   [[nodiscard]] std::uint64_t acked_offset() const { return acked_offset_; }
-  /// Bytes offered were all acknowledged, by an ACK that also tells a stock peer's application (rule I-21).
+  /// Bytes offered were all acknowledged, by an ACK that also tells a stock peer's application
+  /// (rule I-21).
   [[nodiscard]] bool all_acknowledged() const {
     return acked_offset_ == offered_ && firmly_acked_ == packets_.end();
   }
@@ -53,9 +54,10 @@ class SendHalf {
 
   // Poll.
 
-  /// Appends due data packets to a train of at most `max_segments`; returns how many. All but the last are `size`
-  /// bytes long (header included), which is set.
-  std::size_t poll_train(TimePoint now, TrainBuffer& out, std::size_t max_segments, std::size_t& size);
+  /// Appends due data packets to a train of at most `max_segments`; returns how many. All but the
+  /// last are `size` bytes long (header included), which is set.
+  std::size_t poll_train(TimePoint now, TrainBuffer& out, std::size_t max_segments,
+                         std::size_t& size);
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
   void fill_stats(ConnectionStats& stats) const;
@@ -92,27 +94,28 @@ class SendHalf {
   const Tracer& tracer_;
 
   const ByteSource* source_ = nullptr;
-  std::uint64_t offered_ = 0;       ///< end of the stream as far as the application wrote it
-  std::uint64_t flush_ = 0;         ///< below: send without waiting for a full packet
-  std::uint64_t packetized_ = 0;    ///< bytes cut into packets so far
+  std::uint64_t offered_ = 0;     ///< end of the stream as far as the application wrote it
+  std::uint64_t flush_ = 0;       ///< below: send without waiting for a full packet
+  std::uint64_t packetized_ = 0;  ///< bytes cut into packets so far
   std::uint64_t acked_offset_ = 0;
 
-  SentPackets packets_;             ///< in flight
-  IntervalSet loss_list_;           ///< of those, to be sent again
-  PacketIndex window_end_;          ///< first packet the peer has no room for
-  PacketIndex firmly_acked_ = 0;    ///< highest number of a non-light ACK
+  SentPackets packets_;           ///< in flight
+  IntervalSet loss_list_;         ///< of those, to be sent again
+  PacketIndex window_end_;        ///< first packet the peer has no room for
+  PacketIndex firmly_acked_ = 0;  ///< highest number of a non-light ACK
   std::optional<wire::AckNo> last_number_;
   bool cwnd_limited_ = false;
-  bool pair_open_ = false;          ///< the last packet was the new first one of a pair
+  bool pair_open_ = false;               ///< the last packet was the new first one of a pair
   std::optional<TimePoint> last_asked_;  ///< when a packet was last made short to draw an ACK
-  bool pair_measured_ = false;              ///< the last packet was the first of a pair and left alone
+  bool pair_measured_ = false;           ///< the last packet was the first of a pair and left alone
   std::optional<TimePoint> last_measured_;  ///< when a packet of a pair last left alone
   Pacer pacer_;
 
   std::optional<TimePoint> probe_timer_;
-  unsigned probes_ = 0;             ///< since the last progress
-  PacketIndex probe_run_ = 0;       ///< how many of the oldest packets probes sent again; 0: they are answered
-  PacketIndex probe_end_ = 0;       ///< end of those
+  unsigned probes_ = 0;  ///< since the last progress
+  PacketIndex probe_run_ =
+      0;  ///< how many of the oldest packets probes sent again; 0: they are answered
+  PacketIndex probe_end_ = 0;  ///< end of those
   bool heard_since_probe_ = true;
 };
 

@@ -8,13 +8,13 @@
 
 namespace xfer::udt {
 
-/// What the sender remembers of each packet in flight: [begin, end) in packet indices, in a ring that doubles up to
-/// the send window and then stays.
+/// What the sender remembers of each packet in flight: [begin, end) in packet indices, in a ring
+/// that doubles up to the send window and then stays.
 class SentPackets {
  public:
   struct Record {
-    std::uint64_t offset = 0;      ///< of its first byte in the stream
-    std::uint32_t size = 0;        ///< payload bytes
+    std::uint64_t offset = 0;  ///< of its first byte in the stream
+    std::uint32_t size = 0;    ///< payload bytes
     std::uint32_t times_sent = 0;
     TimePoint last_sent{};
   };
@@ -23,7 +23,9 @@ class SentPackets {
 
   [[nodiscard]] PacketIndex begin() const { return begin_; }
   [[nodiscard]] PacketIndex end() const { return end_; }
-  [[nodiscard]] std::uint32_t in_flight() const { return static_cast<std::uint32_t>(end_ - begin_); }
+  [[nodiscard]] std::uint32_t in_flight() const {
+    return static_cast<std::uint32_t>(end_ - begin_);
+  }
   /// REQUIRES: begin() <= index < end().
   [[nodiscard]] Record& operator[](PacketIndex index) { return ring_[slot(index)]; }
   [[nodiscard]] const Record& operator[](PacketIndex index) const { return ring_[slot(index)]; }

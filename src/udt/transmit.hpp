@@ -8,17 +8,18 @@
 
 namespace xfer::udt {
 
-/// Caller-owned room for one train of datagrams. Datagram i is heads[i] followed by payloads[i] (a control packet's
-/// body is a payload too). Payload views point into the sender's byte source or into `control`: they are valid until
-/// the next call to the endpoint or the next release of acknowledged bytes.
+/// Caller-owned room for one train of datagrams. Datagram i is heads[i] followed by payloads[i] (a
+/// control packet's body is a payload too). Payload views point into the sender's byte source or
+/// into `control`: they are valid until the next call to the endpoint or the next release of
+/// acknowledged bytes.
 struct TrainBuffer {
   std::array<std::array<std::byte, wire::kHeaderSize>, kMaxTrainSegments> heads;
   std::array<Slices, kMaxTrainSegments> payloads;
   std::array<std::byte, kMaxControlSize> control;
 };
 
-/// What poll_transmit() left in a TrainBuffer: `segments` datagrams to one address, all `segment_size` bytes long but
-/// the last, which may be shorter.
+/// What poll_transmit() left in a TrainBuffer: `segments` datagrams to one address, all
+/// `segment_size` bytes long but the last, which may be shorter.
 struct Transmit {
   SocketAddress destination;
   std::size_t segments = 0;
@@ -37,7 +38,8 @@ struct ReceivedDatagram {
   ByteView head;           ///< first kHeaderSize bytes, fewer if the datagram is shorter
   ByteView payload;        ///< the rest
   bool truncated = false;  ///< it was longer than the room for it
-  TimePoint arrival{};     ///< kernel receive time if known, else the time of the read; only estimators use it
+  TimePoint arrival{};     ///< kernel receive time if known, else the time of the read; only
+                           ///< estimators use it
 };
 
 }  // namespace xfer::udt

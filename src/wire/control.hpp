@@ -7,8 +7,9 @@
 
 namespace xfer::wire {
 
-/// Body of the packets that have none in the draft and one zero word in stock UDT4 (keep-alive, congestion warning,
-/// shutdown, ACK2, error signal). We send the word and accept anything (rule I-14).
+/// Body of the packets that have none in the draft and one zero word in stock UDT4 (keep-alive,
+/// congestion warning, shutdown, ACK2, error signal). We send the word and accept anything (rule
+/// I-14).
 inline constexpr std::size_t kPaddingSize = 4;
 void encode_padding(ByteWriter& out);
 
@@ -26,18 +27,20 @@ struct AckBody {
   std::uint32_t rtt_var_us = 0;    ///< microseconds
   std::uint32_t window = 0;        ///< free receive buffer, packets
   std::uint32_t arrival_rate = 0;  ///< packets/s, 0 = unknown
-  std::uint32_t capacity = 0;      ///< estimated link capacity, packets/s, 0 or top bit set = unknown
+  std::uint32_t capacity = 0;  ///< estimated link capacity, packets/s, 0 or top bit set = unknown
 
   friend bool operator==(const AckBody&, const AckBody&) = default;
 };
 
 /// Decodes an ACK body: 4 bytes are a light ACK, 16 to 20 partial, 24 and more full (rule I-7).
 ///   ErrorCode::truncated  fewer than 4 bytes
-///   ErrorCode::malformed  any other length, or a next number with the top bit set: ignore the packet.
+///   ErrorCode::malformed  any other length, or a next number with the top bit set: ignore the
+///   packet.
 Result<AckBody> decode_ack(ByteView body);
 void encode(const AckBody& ack, ByteWriter& out);
 
-/// Body of a message-drop request (wire facts, section 12). Parsed so that it can be refused; never sent on streams.
+/// Body of a message-drop request (wire facts, section 12). Parsed so that it can be refused; never
+/// sent on streams.
 struct MessageDropBody {
   SeqNo first;
   SeqNo last;  ///< inclusive

@@ -9,8 +9,12 @@ struct Field {
   unsigned shift;
   unsigned width;
   [[nodiscard]] constexpr std::uint32_t mask() const { return (std::uint32_t{1} << width) - 1; }
-  [[nodiscard]] constexpr std::uint32_t of(std::uint32_t word) const { return (word >> shift) & mask(); }
-  [[nodiscard]] constexpr std::uint32_t put(std::uint32_t value) const { return (value & mask()) << shift; }
+  [[nodiscard]] constexpr std::uint32_t of(std::uint32_t word) const {
+    return (word >> shift) & mask();
+  }
+  [[nodiscard]] constexpr std::uint32_t put(std::uint32_t value) const {
+    return (value & mask()) << shift;
+  }
 };
 
 constexpr Field kIsControl{31, 1};
@@ -32,17 +36,18 @@ Result<Header> decode_header(ByteView packet) {
 
   if (kIsControl.of(word0) != 0) {
     return Header(ControlHeader{static_cast<ControlType>(kControlType.of(word0)),
-                                static_cast<std::uint16_t>(kExtendedType.of(word0)), word1, timestamp,
-                                destination});
+                                static_cast<std::uint16_t>(kExtendedType.of(word0)), word1,
+                                timestamp, destination});
   }
   return Header(DataHeader{SeqNo(word0), static_cast<Boundary>(kBoundary.of(word1)),
-                           kInOrder.of(word1) != 0, MsgNo(kMessage.of(word1)), timestamp, destination});
+                           kInOrder.of(word1) != 0, MsgNo(kMessage.of(word1)), timestamp,
+                           destination});
 }
 
 void encode(const DataHeader& header, ByteWriter& out) {
   out.u32(header.seq.value());
-  out.u32(kBoundary.put(static_cast<std::uint32_t>(header.boundary)) | kInOrder.put(header.in_order ? 1 : 0) |
-          kMessage.put(header.message.value()));
+  out.u32(kBoundary.put(static_cast<std::uint32_t>(header.boundary)) |
+          kInOrder.put(header.in_order ? 1 : 0) | kMessage.put(header.message.value()));
   out.u32(header.timestamp_us);
   out.u32(header.destination.value());
 }

@@ -44,10 +44,11 @@ struct DataHeader {
 };
 
 struct ControlHeader {
-  ControlType type = ControlType::keep_alive;  ///< may hold a value without a name: such packets are ignored
-  std::uint16_t extended = 0;                  ///< sub-type of user_defined, else reserved
-  std::uint32_t info = 0;                      ///< additional info: meaning depends on the type
-  std::uint32_t timestamp_us = 0;              ///< 0 in packets of stock peers
+  ControlType type =
+      ControlType::keep_alive;     ///< may hold a value without a name: such packets are ignored
+  std::uint16_t extended = 0;      ///< sub-type of user_defined, else reserved
+  std::uint32_t info = 0;          ///< additional info: meaning depends on the type
+  std::uint32_t timestamp_us = 0;  ///< 0 in packets of stock peers
   SocketId destination;
 
   friend bool operator==(const ControlHeader&, const ControlHeader&) = default;

@@ -4,8 +4,8 @@
 
 namespace xfer::wire {
 
-/// A number on a circle of 2^Bits values. There is no operator<: order on a circle is not transitive. Compare with
-/// distance(), and unwrap into a 64-bit index where storage needs order.
+/// A number on a circle of 2^Bits values. There is no operator<: order on a circle is not
+/// transitive. Compare with distance(), and unwrap into a 64-bit index where storage needs order.
 template <typename Tag, unsigned Bits>
 class CircularNumber {
  public:
@@ -18,13 +18,15 @@ class CircularNumber {
 
   [[nodiscard]] constexpr std::uint32_t value() const { return value_; }
   [[nodiscard]] constexpr CircularNumber advanced(std::int64_t steps) const {
-    return CircularNumber(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value_) + static_cast<std::uint64_t>(steps)));
+    return CircularNumber(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value_) +
+                                                     static_cast<std::uint64_t>(steps)));
   }
   /// Steps from `from` to `to` by the shorter way, in [-2^(Bits-1), 2^(Bits-1)).
   static constexpr std::int64_t distance(CircularNumber from, CircularNumber to) {
     const std::uint32_t forward = (to.value_ - from.value_) & kMax;
-    return forward < kModulus / 2 ? static_cast<std::int64_t>(forward)
-                                  : static_cast<std::int64_t>(forward) - static_cast<std::int64_t>(kModulus);
+    return forward < kModulus / 2
+               ? static_cast<std::int64_t>(forward)
+               : static_cast<std::int64_t>(forward) - static_cast<std::int64_t>(kModulus);
   }
 
   friend constexpr bool operator==(CircularNumber, CircularNumber) = default;
@@ -46,8 +48,8 @@ static_assert(SeqNo::distance(SeqNo(5), SeqNo(5)) == 0);
 static_assert(SeqNo::distance(SeqNo(0), SeqNo(0x40000000U)) == -0x40000000LL);
 static_assert(SeqNo::distance(SeqNo(0), SeqNo(0x3FFFFFFFU)) == 0x3FFFFFFFLL);
 
-/// Message number (29 bits). UDT4 numbers the first message 1 and wraps to 1 when it reaches 2^29 - 1, so that 0 and
-/// 2^29 - 1 never appear on the wire.
+/// Message number (29 bits). UDT4 numbers the first message 1 and wraps to 1 when it reaches 2^29 -
+/// 1, so that 0 and 2^29 - 1 never appear on the wire.
 class MsgNo {
  public:
   static constexpr std::uint32_t kMax = (std::uint32_t{1} << 29U) - 1;
@@ -69,7 +71,8 @@ static_assert(MsgNo::nth(0).value() == 1);
 static_assert(MsgNo::nth(MsgNo::kMax - 2).value() == MsgNo::kMax - 1);
 static_assert(MsgNo::nth(MsgNo::kMax - 1).value() == 1);
 
-/// UDT socket ID: 1 ... 2^31-1, or 0 for "the listener, or a rendezvous peer whose ID is not known yet".
+/// UDT socket ID: 1 ... 2^31-1, or 0 for "the listener, or a rendezvous peer whose ID is not known
+/// yet".
 class SocketId {
  public:
   static constexpr std::uint32_t kMax = 0x7FFFFFFFU;

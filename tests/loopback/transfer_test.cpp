@@ -32,7 +32,8 @@ TEST_CASE("One system call per datagram and no kernel time stamps carry the same
   CHECK(close_in_order(pair) == "");
 }
 
-TEST_CASE("Trains cut and joined by the kernel on one side only, or on none, carry the same bytes") {
+TEST_CASE(
+    "Trains cut and joined by the kernel on one side only, or on none, carry the same bytes") {
   PairOptions options;
   options.caller.offload = GENERATE(true, false);
   options.listener.offload = GENERATE(true, false);

@@ -5,7 +5,8 @@
 
 namespace xfer::udt {
 
-std::unique_ptr<Controller> make_controller(ControllerKind kind, const ControllerSetup& setup, RandomSource& random) {
+std::unique_ptr<Controller> make_controller(ControllerKind kind, const ControllerSetup& setup,
+                                            RandomSource& random) {
   switch (kind) {
     case ControllerKind::fixed_rate:
       return std::make_unique<FixedRate>(setup);

@@ -8,8 +8,9 @@
 
 namespace xfer::udt {
 
-/// Congestion control: told what happens, asked for a window and a send period. It knows no connection, reads no
-/// clock, and gets its randomness injected. Packet numbers are 64-bit indices from the initial sequence number.
+/// Congestion control: told what happens, asked for a window and a send period. It knows no
+/// connection, reads no clock, and gets its randomness injected. Packet numbers are 64-bit indices
+/// from the initial sequence number.
 class Controller {
  public:
   struct Sent {
@@ -20,17 +21,17 @@ class Controller {
   };
   struct Ack {
     TimePoint now;
-    std::int64_t next;            ///< everything before it has been received
-    std::int64_t newly_acked;     ///< packets this ACK confirmed first
+    std::int64_t next;         ///< everything before it has been received
+    std::int64_t newly_acked;  ///< packets this ACK confirmed first
     bool light;
-    Duration rtt;                 ///< smoothed
+    Duration rtt;                    ///< smoothed
     std::uint32_t arrival_rate_pps;  ///< the receiver's, smoothed; 0 = unknown
     std::uint32_t capacity_pps;      ///< the receiver's, smoothed; 0 = unknown
-    bool window_limited;          ///< sending was limited by cwnd, not by the application or the peer
+    bool window_limited;  ///< sending was limited by cwnd, not by the application or the peer
   };
   struct Loss {
     TimePoint now;
-    std::int64_t first;           ///< lowest packet reported lost
+    std::int64_t first;  ///< lowest packet reported lost
     std::int64_t newest_sent;
     Duration rtt;
     std::uint32_t arrival_rate_pps;
@@ -55,13 +56,14 @@ class Controller {
 
 /// What a controller needs to know when it is made.
 struct ControllerSetup {
-  std::uint32_t mss = kDefaultMss;             ///< agreed, bytes
+  std::uint32_t mss = kDefaultMss;                   ///< agreed, bytes
   std::uint32_t peer_window = kDefaultFlightWindow;  ///< from the peer's handshake, packets
-  Duration rtt = kInitialRtt;                  ///< from the handshake, where it measured one
-  std::optional<std::uint64_t> max_rate;       ///< bytes/s
+  Duration rtt = kInitialRtt;                        ///< from the handshake, where it measured one
+  std::optional<std::uint64_t> max_rate;             ///< bytes/s
 };
 
 /// Makes the controller of that kind. `random` must outlive it.
-std::unique_ptr<Controller> make_controller(ControllerKind kind, const ControllerSetup& setup, RandomSource& random);
+std::unique_ptr<Controller> make_controller(ControllerKind kind, const ControllerSetup& setup,
+                                            RandomSource& random);
 
 }  // namespace xfer::udt

@@ -23,6 +23,8 @@ void FixedRate::on_ack(const Ack& ack) {
   sent_ = sent_again_ = 0;
 }
 
-Duration FixedRate::send_period() const { return Duration(static_cast<std::int64_t>(period_ns_ / share_)); }
+Duration FixedRate::send_period() const {
+  return Duration(static_cast<std::int64_t>(period_ns_ / share_));
+}
 
 }  // namespace xfer::udt

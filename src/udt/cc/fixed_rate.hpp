@@ -4,9 +4,9 @@
 
 namespace xfer::udt {
 
-/// The rate the operator gave (ControllerSetup::max_rate), window as large as the peer's. Where more than kMostLoss of
-/// a second's packets were lost, the path cannot carry it: the rate falls by a quarter, down to kLowestShare of what
-/// was asked, and comes back by a tenth each clean second.
+/// The rate the operator gave (ControllerSetup::max_rate), window as large as the peer's. Where
+/// more than kMostLoss of a second's packets were lost, the path cannot carry it: the rate falls by
+/// a quarter, down to kLowestShare of what was asked, and comes back by a tenth each clean second.
 class FixedRate final : public Controller {
  public:
   explicit FixedRate(const ControllerSetup& setup);

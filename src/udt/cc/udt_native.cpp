@@ -42,7 +42,8 @@ void UdtNative::on_ack(const Ack& ack) {
   if (slow_start_) return;
 
   if (ack.arrival_rate_pps > 0) {
-    cwnd_ = std::min(max_cwnd_, ack.arrival_rate_pps / kMicrosecondsPerSecond * (microseconds(ack.rtt) + kSynUs) +
+    cwnd_ = std::min(max_cwnd_, ack.arrival_rate_pps / kMicrosecondsPerSecond *
+                                        (microseconds(ack.rtt) + kSynUs) +
                                     kInitialCwnd);
   }
   if (loss_since_update_) {
@@ -52,7 +53,8 @@ void UdtNative::on_ack(const Ack& ack) {
   increase(ack);
 }
 
-/// inc = 10^ceil(log10(B * MSS * 8)) * 1.5e-6 / MSS packets per SYN, B being the estimated spare capacity.
+/// inc = 10^ceil(log10(B * MSS * 8)) * 1.5e-6 / MSS packets per SYN, B being the estimated spare
+/// capacity.
 void UdtNative::increase(const Ack& ack) {
   constexpr double kSmallestIncrease = 0.01;
   const double rate = kMicrosecondsPerSecond / period_us_;
@@ -85,8 +87,8 @@ void UdtNative::on_loss(const Loss& loss) {
     nak_count_ = 1;
     decrease_count_ = 0;
     last_decrease_newest_ = loss.newest_sent;
-    decrease_random_ =
-        std::max<std::uint32_t>(1, static_cast<std::uint32_t>(std::ceil(average_naks_ * random_.unit())));
+    decrease_random_ = std::max<std::uint32_t>(
+        1, static_cast<std::uint32_t>(std::ceil(average_naks_ * random_.unit())));
   } else if (decrease_count_++ < kMaxExtraDecreases) {
     ++nak_count_;
     if (nak_count_ % decrease_random_ == 0) {
@@ -105,14 +107,16 @@ void UdtNative::on_timeout(const Timeout& timeout) {
 void UdtNative::leave_slow_start(std::uint32_t arrival_rate_pps, Duration rtt) {
   slow_start_ = false;
   cwnd_ = std::min(cwnd_, max_cwnd_);
-  set_period(arrival_rate_pps > 0 ? kMicrosecondsPerSecond / arrival_rate_pps : (microseconds(rtt) + kSynUs) / cwnd_);
+  set_period(arrival_rate_pps > 0 ? kMicrosecondsPerSecond / arrival_rate_pps
+                                  : (microseconds(rtt) + kSynUs) / cwnd_);
   last_decrease_period_us_ = period_us_;
 }
 
 void UdtNative::decrease() { set_period(period_us_ * kDecreaseFactor); }
 
 void UdtNative::set_period(double period_us) {
-  period_us_ = std::clamp(period_us, std::min(min_period_us_, kMaxPeriodUs), std::max(kMaxPeriodUs, min_period_us_));
+  period_us_ = std::clamp(period_us, std::min(min_period_us_, kMaxPeriodUs),
+                          std::max(kMaxPeriodUs, min_period_us_));
   period_us_ = std::max(period_us_, min_period_us_);
 }
 

@@ -4,8 +4,8 @@
 
 namespace xfer::udt {
 
-/// UDT4's own rate control: DAIMD (Gu and Grossman, Computer Networks 2007; wire facts, section 11.1), so that it
-/// shares a path with stock flows, with the faults of group B mended:
+/// UDT4's own rate control: DAIMD (Gu and Grossman, Computer Networks 2007; wire facts,
+/// section 11.1), so that it shares a path with stock flows, with the faults of group B mended:
 ///   B1  a loss before any rate is known halves the window and stays in slow start;
 ///   B2  the period is a real number, never rounded up to a whole microsecond;
 ///   B7  randomness is injected;
@@ -34,15 +34,15 @@ class UdtNative final : public Controller {
 
   bool slow_start_ = true;
   double cwnd_;
-  double period_us_;                 ///< real-valued microseconds per packet
+  double period_us_;  ///< real-valued microseconds per packet
   double last_decrease_period_us_;
   TimePoint last_update_{};
   bool updated_ = false;
   bool loss_since_update_ = false;
 
-  double average_naks_ = 0;          ///< per congestion period, smoothed
+  double average_naks_ = 0;  ///< per congestion period, smoothed
   std::uint32_t nak_count_ = 0;
-  std::uint32_t decrease_count_ = 0;        ///< later NAKs of this congestion period
+  std::uint32_t decrease_count_ = 0;  ///< later NAKs of this congestion period
   std::uint32_t decrease_random_ = 1;
   std::int64_t last_decrease_newest_ = -1;  ///< newest packet sent when the rate was last lowered
 };
