@@ -348,8 +348,8 @@ TEST_CASE("the stock file sample in both roles") {
       const auto port = server.read_after("port ", 10s);
       REQUIRE(port);
       Child client({roles.client, "recvfile", "127.0.0.1", *port, source, target});
-      const auto fetched = client.wait(20s);
-      const auto served = server.wait(20s);
+      const auto fetched = client.wait(60s);
+      const auto served = server.wait(60s);
       judge(std::string(roles.title) + ", " + std::to_string(size) + " bytes",
             fetched.good() && served.good() && read_file(target) == content,
             fetched.output + served.output);
@@ -358,8 +358,8 @@ TEST_CASE("the stock file sample in both roles") {
     const auto port = server.read_after("port ", 10s);
     REQUIRE(port);
     Child client({roles.client, "recvfile", "127.0.0.1", *port, directory.file("missing"), target});
-    const auto fetched = client.wait(20s);
-    const auto served = server.wait(20s);
+    const auto fetched = client.wait(60s);
+    const auto served = server.wait(60s);
     judge(std::string(roles.title) + ", no such file", fetched.status == 4 && served.status == 4,
           fetched.output + served.output);
   }

@@ -14,7 +14,7 @@ namespace xfer::interop {
 namespace {
 
 constexpr std::int32_t kMaxName = 1023;
-constexpr Duration kLimit = 20s;
+constexpr Duration kLimit = 60s;
 static_assert(std::endian::native == std::endian::little,
               "the protocol has no byte order of its own");
 

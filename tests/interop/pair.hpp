@@ -30,7 +30,7 @@ struct PairOptions {
   /// sender's end.
   bool both_close_early = false;
   std::optional<Impairment> impairment;
-  Duration timeout = 20s;
+  Duration timeout = 60s;
 };
 
 struct PairResult {

@@ -115,7 +115,9 @@ TEST_CASE("a raw sender that gives up does not look like one that is done") {
     if (progress.bytes_done == 7) stop.request_stop();
   };
   CHECK(code_of(run_send(options, seen, stop.get_token())) == ErrorCode::interrupted);
-  CHECK(code_of(receiver.result()) == ErrorCode::peer_lost);
+  // Silence and lack of progress have the same limit here: either may be noticed first.
+  const auto code = code_of(receiver.result());
+  CHECK((code == ErrorCode::peer_lost || code == ErrorCode::stalled));
   CHECK(tree_of(dir.path()).empty());
   ::close(in[0]);
   ::close(in[1]);
