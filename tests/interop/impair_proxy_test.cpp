@@ -20,6 +20,10 @@ namespace {
 class Udp {
  public:
   Udp() : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    // Room for everything a test sends, should the reader get no processor for a while.
+    const int bytes = 4 << 20;
+    if (setsockopt(fd_, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+      setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     sockaddr_in address = at(0);
     REQUIRE(bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
     socklen_t size = sizeof address;
@@ -71,7 +75,7 @@ std::vector<std::uint32_t> pass_through(const Impairment& impairment, std::uint3
     if (i % kBurst != kBurst - 1) continue;
     while (const auto number = target.receive_number(3ms)) arrived.push_back(*number);
   }
-  while (const auto number = target.receive_number(100ms)) arrived.push_back(*number);
+  while (const auto number = target.receive_number(500ms)) arrived.push_back(*number);
   stats = proxy.stop();
   return arrived;
 }
