@@ -84,15 +84,14 @@ void SendHalf::advance(PacketIndex next, TimePoint now) {
   probes_ = 0;
   arm_probe(now);
 
-  // A probe repaired just what it sent: what follows is missing as well, and a stock receiver
-  // reports nothing twice (fault A1). Twice as much at a time, for one packet per time-out could
-  // take minutes.
-  if (probe_run_ == 0 || next < probe_end_) return;
-  const bool more = next == probe_end_ && packets_.in_flight() > 0 &&
-                    now - packets_[next].last_sent > rtt_.rtt() + kProbeFloor;
-  const PacketIndex run = std::min(2 * probe_run_, PacketIndex{kMaxProbeRun});
-  probe_run_ = 0;
-  if (more) send_probe(now, run, run);
+  // The peer answers a probe with a number below packets sent long ago: they are missing as well,
+  // and a stock receiver reports nothing twice (fault A1). Twice as many at a time, for one packet
+  // per time-out could take minutes.
+  if (probed_from_ == probed_to_ || next < probed_to_) return;
+  const PacketIndex run = std::min(2 * (probed_to_ - probed_from_), PacketIndex{kMaxProbeRun});
+  probed_from_ = probed_to_ = next;
+  if (packets_.in_flight() > 0 && now - packets_[next].last_sent > rtt_.rtt() + kProbeFloor)
+    send_probe(now, run);
 }
 
 void SendHalf::handle_nak(ByteView body, TimePoint now) {
@@ -163,23 +162,22 @@ void SendHalf::on_probe_timer(TimePoint now) {
     trace_rate(now);
   } else {
     tracer_.record(now, trace::TimerFired{trace::TimerFired::Kind::probe});
-    // A run that is not answered at all keeps its length: its ACK may only be late, and the newest
-    // packet draws it.
-    const bool unanswered = probe_run_ != 0 && packets_.begin() == probe_end_ - probe_run_;
-    send_probe(now, 1, unanswered ? probe_run_ : 1);
+    // As many as the last one has repaired so far: its ACK may only be late, and the newest packet
+    // draws it.
+    if (probed_from_ == probed_to_) probed_from_ = packets_.begin();
+    send_probe(now, std::clamp<PacketIndex>(packets_.begin() - probed_from_, 1, kMaxProbeRun));
   }
   heard_since_probe_ = false;
   pacer_.reset(now);
   arm_probe(now);
 }
 
-/// Sends the `count` oldest packets again, and the newest. `run` is how many of the oldest have
-/// been since the last progress.
-void SendHalf::send_probe(TimePoint now, PacketIndex count, PacketIndex run) {
+/// Sends the `count` oldest packets again, and the newest.
+void SendHalf::send_probe(TimePoint now, PacketIndex count) {
   ++stats_.probes_sent;
-  probe_run_ = run;
-  probe_end_ = packets_.begin() + run;
-  loss_list_.add(packets_.begin(), std::min(packets_.begin() + count, packets_.end()));
+  const PacketIndex end = packets_.begin() + count;
+  probed_to_ = std::max(probed_to_, end);
+  loss_list_.add(packets_.begin(), std::min(end, packets_.end()));
   loss_list_.add(packets_.end() - 1, packets_.end());
   pacer_.reset(now);
 }

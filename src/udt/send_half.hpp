@@ -79,7 +79,7 @@ class SendHalf {
   void advance(PacketIndex next, TimePoint now);
   void arm_probe(TimePoint now);
   void on_probe_timer(TimePoint now);
-  void send_probe(TimePoint now, PacketIndex count, PacketIndex run);
+  void send_probe(TimePoint now, PacketIndex count);
   void trace_rate(TimePoint now);
 
   SeqMapper mapper_;
@@ -112,10 +112,9 @@ class SendHalf {
   Pacer pacer_;
 
   std::optional<TimePoint> probe_timer_;
-  unsigned probes_ = 0;  ///< since the last progress
-  PacketIndex probe_run_ =
-      0;  ///< how many of the oldest packets probes sent again; 0: they are answered
-  PacketIndex probe_end_ = 0;  ///< end of those
+  unsigned probes_ = 0;          ///< since the last progress
+  PacketIndex probed_from_ = 0;  ///< [from, to) were the oldest packets when probes sent them again
+  PacketIndex probed_to_ = 0;    ///< from == to: every probe is answered
   bool heard_since_probe_ = true;
 };
 
