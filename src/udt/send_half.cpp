@@ -84,14 +84,16 @@ void SendHalf::advance(PacketIndex next, TimePoint now) {
   probes_ = 0;
   arm_probe(now);
 
-  // The peer answers a probe with a number below packets sent long ago: they are missing as well,
-  // and a stock receiver reports nothing twice (fault A1). Twice as many at a time, for one packet
-  // per time-out could take minutes.
+  // The peer has just what a probe sent again and waits for packets sent long ago: they are missing
+  // as well, and a stock receiver reports nothing twice (fault A1). Twice as many at a time, for
+  // one packet per time-out could take minutes. Not when the peer goes on by itself, nor when it is
+  // full: it may have the last packets and hold back their acknowledgement.
   if (probed_from_ == probed_to_ || next < probed_to_) return;
+  const bool waits = next == probed_to_ && packets_.in_flight() > 0 && !peer_full() &&
+                     now - packets_[next].last_sent > rtt_.rtt() + kProbeFloor;
   const PacketIndex run = std::min(2 * (probed_to_ - probed_from_), PacketIndex{kMaxProbeRun});
   probed_from_ = probed_to_ = next;
-  if (packets_.in_flight() > 0 && now - packets_[next].last_sent > rtt_.rtt() + kProbeFloor)
-    send_probe(now, run);
+  if (waits) send_probe(now, run);
 }
 
 void SendHalf::handle_nak(ByteView body, TimePoint now) {
@@ -153,8 +155,7 @@ void SendHalf::handle_timeout(TimePoint now) {
 /// timer, never keep-alives (rule I-18).
 void SendHalf::on_probe_timer(TimePoint now) {
   ++probes_;
-  const bool peer_full = window_end_ - packets_.begin() <= PacketIndex{kWindowReserve};
-  if (probes_ > kProbesBeforeExp && heard_since_probe_ && !peer_full) {
+  if (probes_ > kProbesBeforeExp && heard_since_probe_ && !peer_full()) {
     ++stats_.exp_fired;
     tracer_.record(now, trace::TimerFired{trace::TimerFired::Kind::exp});
     loss_list_.add(packets_.begin(), packets_.end());

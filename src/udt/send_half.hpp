@@ -77,6 +77,10 @@ class SendHalf {
   [[nodiscard]] bool asks_for_ack(const Choice& choice, TimePoint now) const;
   void write_packet(const Choice& choice, TimePoint now, TrainBuffer& out, std::size_t at);
   void advance(PacketIndex next, TimePoint now);
+  /// The peer has room for no more than a stock sender may always send.
+  [[nodiscard]] bool peer_full() const {
+    return window_end_ - packets_.begin() <= PacketIndex{kWindowReserve};
+  }
   void arm_probe(TimePoint now);
   void on_probe_timer(TimePoint now);
   void send_probe(TimePoint now, PacketIndex count);
