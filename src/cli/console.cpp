@@ -5,21 +5,40 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 namespace xfer::cli {
 
+bool Console::has_room() {
+  constexpr int kPatienceMs = 1000;
+  pollfd wait{fd_, POLLOUT, 0};
+  int ready = 0;
+  do {
+    ready = ::poll(&wait, 1, stalled_ ? 0 : kPatienceMs);
+  } while (ready < 0 && errno == EINTR);
+  stalled_ = ready == 0;
+  return !stalled_;
+}
+
 void Console::write(std::string_view text) {
+  // A pipe that has room takes this much without blocking (pipe(7), PIPE_BUF).
+  constexpr std::size_t kChunk = 4096;
+  bool begun = false;
   while (!text.empty() && !gone_) {
-    const ssize_t written = ::write(fd_, text.data(), text.size());
+    if (!has_room()) {
+      torn_ = torn_ || begun;
+      return;
+    }
+    if (std::exchange(torn_, false) && ::write(fd_, "\n", 1) < 0) torn_ = true;
+    const ssize_t written = ::write(fd_, text.data(), std::min(text.size(), kChunk));
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {
-      pollfd wait{fd_, POLLOUT, 0};
-      ::poll(&wait, 1, 1000);
-    } else if (errno != EINTR) {
+      begun = true;
+    } else if (errno != EINTR && errno != EAGAIN) {
       gone_ = true;
     }
   }

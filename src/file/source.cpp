@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "file/path_guard.hpp"
@@ -44,7 +45,12 @@ Result<std::size_t> SourceFile::read(MutByteView into) {
 Result<void> SourceFile::check_unchanged() {
   const auto now = fs_->info(fd_.get());
   if (!now) return at_source(now.error());
-  if (now->size > info_.size) return Error{ErrorCode::source_changed, 0, "grown while it was read"};
+  // Some file systems tell a size of 0, or an old one, and have more to read.
+  std::array<std::byte, 1> more{};
+  const auto beyond = fs_->read(fd_.get(), more);
+  const bool has_more = position_ == info_.size && beyond && *beyond > 0;
+  if (now->size > info_.size || has_more)
+    return Error{ErrorCode::source_changed, 0, "grown while it was read"};
   if (now->size < info_.size)
     return Error{ErrorCode::source_changed, 0, "truncated while it was read"};
   if (now->mtime_ns != info_.mtime_ns || now->ctime_ns != info_.ctime_ns)

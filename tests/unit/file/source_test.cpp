@@ -172,6 +172,18 @@ TEST_CASE("truncation is an error where the file ends") {
   CHECK(count.error().code == ErrorCode::source_changed);
 }
 
+TEST_CASE("a file that has more than its size says is not taken for complete") {
+  // Pins that success never stands for bytes that were left out: such a file says it is empty.
+  SourceFile file = open_source("/proc/version");
+  std::array<std::byte, 64> room{};
+  const auto count = file.read(room);
+  REQUIRE(count.has_value());
+  CHECK(*count == 0);
+  const auto unchanged = file.check_unchanged();
+  REQUIRE_FALSE(unchanged.has_value());
+  CHECK(unchanged.error().code == ErrorCode::source_changed);
+}
+
 TEST_CASE("rewriting in place is noticed") {
   // Pins that equal size is not enough.
   TempDir dir;
