@@ -6,8 +6,8 @@ namespace xfer::cli {
 
 /// Output to a file descriptor that may go away: after a failed write (a reader that closed its
 /// pipe, a full disk) everything further is dropped, and the job goes on. A reader that does not
-/// read (a stopped terminal, a hanging program behind a pipe) is waited for once, for a second; then
-/// what finds no room is dropped until there is room again. Needs SIGPIPE ignored.
+/// read (a stopped terminal, a hanging program behind a pipe) is waited for once, for a second;
+/// then what finds no room is dropped until there is room again. Needs SIGPIPE ignored.
 class Console {
  public:
   explicit Console(int fd) : fd_(fd) {}
