@@ -40,7 +40,8 @@ struct DriverOptions {
   // For tests and for finding out what a machine can do.
 
   bool batched = true;             ///< sendmmsg/recvmmsg; false: one system call per datagram
-  bool offload = true;             ///< UDP_SEGMENT and UDP_GRO where the kernel has them
+  bool gso = true;                 ///< UDP_SEGMENT where the kernel has it; needs `batched`
+  bool gro = true;                 ///< UDP_GRO where the kernel has it; needs `batched`
   bool kernel_timestamps = true;   ///< arrival times from the kernel
   SocketFaults* faults = nullptr;  ///< must outlive the driver
 };

@@ -58,7 +58,8 @@ Result<std::shared_ptr<DriverCore>> DriverCore::open(const DriverOptions& option
   socket_options.receive_buffer = options.socket_buffer;
   socket_options.send_buffer = options.socket_buffer;
   socket_options.batched = options.batched;
-  socket_options.offload = options.offload;
+  socket_options.gso = options.gso;
+  socket_options.gro = options.gro;
   socket_options.kernel_timestamps = options.kernel_timestamps;
   socket_options.faults = options.faults;
   auto socket = UdpSocket::open(socket_options);

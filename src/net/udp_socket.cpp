@@ -122,12 +122,10 @@ void UdpSocket::set_options(const SocketOptions& options) {
   // None of these is vital; what is missing shows as counters that stay 0.
   set_int(fd_, SOL_SOCKET, SO_RXQ_OVFL, 1);
   if (options.kernel_timestamps) set_int(fd_, SOL_SOCKET, SO_TIMESTAMPNS, 1);
-  if (options.offload && options.batched) {
-    // Setting 0 tells whether the kernel knows it; each train brings its own size.
-    stats_.segmenting = set_int(fd_, SOL_UDP, UDP_SEGMENT, 0);
-    stats_.coalescing = set_int(fd_, SOL_UDP, UDP_GRO, 1);
-    if (stats_.coalescing) coalesced_ = std::make_unique<CoalescedBatch>();
-  }
+  // Setting 0 tells whether the kernel knows it; each train brings its own size.
+  if (options.gso && options.batched) stats_.segmenting = set_int(fd_, SOL_UDP, UDP_SEGMENT, 0);
+  if (options.gro && options.batched) stats_.coalescing = set_int(fd_, SOL_UDP, UDP_GRO, 1);
+  if (stats_.coalescing) coalesced_ = std::make_unique<CoalescedBatch>();
   // An IPv6 socket needs the IPv4 options too, for its IPv4 peers.
   set_int(fd_, IPPROTO_IP, IP_RECVERR, 1);
   set_int(fd_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);

@@ -40,9 +40,10 @@ struct SocketOptions {
   std::size_t receive_buffer = 12U << 20U;  ///< bytes asked for
   std::size_t send_buffer = 12U << 20U;     ///< bytes asked for
   bool batched = true;                      ///< sendmmsg/recvmmsg; false: one datagram per call
-  /// The kernel cuts trains into datagrams and puts received ones together (UDP_SEGMENT, UDP_GRO),
-  /// where it can; needs `batched`.
-  bool offload = true;
+  /// The kernel cuts trains into datagrams (UDP_SEGMENT) where it can; needs `batched`.
+  bool gso = true;
+  /// The kernel puts received datagrams together (UDP_GRO) where it can; needs `batched`.
+  bool gro = true;
   bool kernel_timestamps = true;   ///< arrival times from the kernel
   SocketFaults* faults = nullptr;  ///< tests only; must outlive the socket
 };

@@ -16,6 +16,13 @@ Result<void> ConnectionConfig::validate() const {
     return out_of_range("receive_window");
   if (send_window < kMinFlightWindow || send_window > kMaxFlightWindow)
     return out_of_range("send_window");
+  if (nak_repeat_threshold < 1 || nak_repeat_threshold > 1000)
+    return out_of_range("nak_repeat_threshold");
+  if (duplicate_ack_threshold < 1 || duplicate_ack_threshold > 1000)
+    return out_of_range("duplicate_ack_threshold");
+  if (block_packets < 1 || block_packets > kMaxTrainSegments) return out_of_range("block_packets");
+  if (max_memory < kMinMemory) return out_of_range("max_memory");
+  if (max_mtu && (*max_mtu < kMinMss || *max_mtu > kMaxMss)) return out_of_range("max_mtu");
   if (max_rate && *max_rate < 1000) return out_of_range("max_rate");
   if (controller == ControllerKind::fixed_rate && !max_rate) return out_of_range("max_rate");
   return {};

@@ -10,6 +10,7 @@ namespace xfer::udt {
 enum class ControllerKind : std::uint8_t {
   udt_native,  ///< UDT4's rate control with its faults mended
   fixed_rate,  ///< the rate the operator gave
+  bbr,         ///< delivery-rate and min-RTT model
 };
 
 /// Options of one connection. Plain values; fixed once the connection exists.
@@ -35,6 +36,22 @@ struct ConnectionConfig {
   /// Most packets in flight whatever the peer announces. Costs 32 bytes each.
   std::uint32_t send_window = kMaxFlightWindow / 32;
   ControllerKind controller = ControllerKind::udt_native;
+  /// Repair lost retransmissions before a time-out: second NAKs and duplicate-ACK retransmission.
+  bool audt_recovery = true;
+  /// ACK opportunities without progress after which a NAK is repeated (receiver half). 1 ... 1000.
+  std::uint32_t nak_repeat_threshold = 2;
+  /// Equal ACK numbers after which the oldest packet is sent again (sender half). 1 ... 1000.
+  std::uint32_t duplicate_ack_threshold = 2;
+  /// Packets per contiguous block of receive memory (FP of the A-UDT paper). 1 ...
+  /// kMaxTrainSegments.
+  std::uint32_t block_packets = 32;
+  /// Ceiling on receive memory, and on what may be in flight, per connection and direction, bytes.
+  /// At least kMinMemory. Windows grow to the measured bandwidth-delay product below it.
+  std::uint64_t max_memory = std::uint64_t{256} << 20U;
+  /// Offer the capability block to the peer: windows larger than announced, packet size probing.
+  bool capabilities = true;
+  /// Largest IP packet to probe for, bytes; nullopt: the interface's, as the driver says.
+  std::optional<std::uint32_t> max_mtu{};
   /// Ceiling on the sending rate (fixed_rate: the rate), bytes/s of IP packets; nullopt: none.
   std::optional<std::uint64_t> max_rate{};
 

@@ -31,6 +31,8 @@ inline constexpr std::uint32_t kDefaultFlightWindow = 8192;
 /// Ceiling on what a peer may announce and we would use (fault D4): 2^22 packets are 6 GB at the
 /// default MSS.
 inline constexpr std::uint32_t kMaxFlightWindow = 1U << 22U;
+/// Least receive or send memory per connection, bytes.
+inline constexpr std::uint64_t kMinMemory = std::uint64_t{1} << 20U;
 /// Slots kept free behind the advertised window: a stock peer may always send two packets (rules
 /// I-8, I-15).
 inline constexpr std::uint32_t kWindowReserve = 2;

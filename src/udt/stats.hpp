@@ -16,7 +16,9 @@ struct ConnectionStats {
   std::uint64_t light_acks_received = 0;
   std::uint64_t naks_received = 0;
   std::uint64_t probes_sent = 0;
-  std::uint64_t exp_fired = 0;  ///< everything in flight queued again
+  std::uint64_t dupack_retransmits = 0;    ///< packets sent again because of equal ACK numbers
+  std::uint64_t spurious_retransmits = 0;  ///< found later to have been needless
+  std::uint64_t exp_fired = 0;             ///< everything in flight queued again
   // Receiver.
   std::uint64_t packets_received = 0;  ///< data packets, duplicates and discarded ones included
   std::uint64_t packets_duplicate = 0;

@@ -35,13 +35,13 @@ TEST_CASE("One system call per datagram and no kernel time stamps carry the same
 TEST_CASE(
     "Trains cut and joined by the kernel on one side only, or on none, carry the same bytes") {
   PairOptions options;
-  options.caller.offload = GENERATE(true, false);
-  options.listener.offload = GENERATE(true, false);
-  CAPTURE(options.caller.offload, options.listener.offload);
+  options.caller.gso = GENERATE(true, false);
+  options.listener.gro = GENERATE(true, false);
+  CAPTURE(options.caller.gso, options.listener.gro);
   Pair pair = make_pair(options);
   CHECK(exchange(pair, 10 * kMegabyte, kMegabyte) == "");
   CHECK(close_in_order(pair) == "");
-  CHECK(pair.caller->stats().socket.segmenting == options.caller.offload);
+  CHECK(pair.caller->stats().socket.segmenting == options.caller.gso);
 }
 
 TEST_CASE("A send ring much smaller than the data is refilled as acknowledgements come") {

@@ -62,8 +62,10 @@ TEST_CASE("A train arrives whole, head and payload apart, from the address it wa
   const bool offload = GENERATE(true, false);
   const auto family = GENERATE(Family::ipv4, Family::ipv6);
   CAPTURE(batched, offload, family);
-  auto from = open_socket({.bind = loopback(family), .batched = batched, .offload = offload});
-  auto to = open_socket({.bind = loopback(family), .batched = batched, .offload = offload});
+  auto from =
+      open_socket({.bind = loopback(family), .batched = batched, .gso = offload, .gro = offload});
+  auto to =
+      open_socket({.bind = loopback(family), .batched = batched, .gso = offload, .gro = offload});
   Train train(udt::kMaxTrainSegments, 900);
   train.transmit.destination = to.local_address();
   const TimePoint before = net::now();

@@ -10,6 +10,7 @@ std::unique_ptr<Controller> make_controller(ControllerKind kind, const Controlle
   switch (kind) {
     case ControllerKind::fixed_rate:
       return std::make_unique<FixedRate>(setup);
+    case ControllerKind::bbr:
     case ControllerKind::udt_native:
       break;
   }
