@@ -49,7 +49,7 @@ struct ConnectionConfig {
   /// At least kMinMemory. Windows grow to the measured bandwidth-delay product below it.
   std::uint64_t max_memory = std::uint64_t{256} << 20U;
   /// Offer the capability block to the peer: windows larger than announced, packet size probing.
-  bool capabilities = true;
+  bool capabilities = false;
   /// Largest IP packet to probe for, bytes; nullopt: the interface's, as the driver says.
   std::optional<std::uint32_t> max_mtu{};
   /// Ceiling on the sending rate (fixed_rate: the rate), bytes/s of IP packets; nullopt: none.

@@ -68,10 +68,15 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   setup.payload_size = payload_size_;
   setup.peer_window = agreement.peer_window;
   setup.max_flight = config_.send_window;
+  setup.recovery = config_.audt_recovery;
+  setup.duplicate_ack_threshold = config_.duplicate_ack_threshold;
   setup.opened = opened_;
   send_.emplace(setup, make_controller(config_.controller, controller, random_), rtt_, stats_,
                 tracer_);
-  recv_.emplace(agreement.peer_isn, local_.window, payload_size_, rtt_, stats_, tracer_);
+  recv_.emplace(
+      RecvHalf::Setup{agreement.peer_isn, local_.window, payload_size_, config_.capabilities,
+                      config_.audt_recovery, config_.nak_repeat_threshold},
+      rtt_, stats_, tracer_);
   if (source_ != nullptr) send_->set_source(*source_);
 
   timers_.cancel(TimerId::handshake);
@@ -300,13 +305,15 @@ void Connection::handle_control(const wire::ControlHeader& header, ByteView body
 }
 
 void Connection::handle_ack(const wire::ControlHeader& header, ByteView body, TimePoint now) {
-  const auto ack = wire::decode_ack(body);
-  if (!ack) {
+  auto ack = wire::decode_ack(body);
+  const bool light = ack && ack->kind == wire::AckBody::Kind::light;
+  if (!ack || (light && ack->report && !config_.capabilities)) {
     ++stats_.control_malformed;
     return;
   }
+  if (!config_.capabilities) ack->report.reset();
   const wire::AckNo number(header.info);
-  if (ack->kind != wire::AckBody::Kind::light) {
+  if (!light) {
     // Every one is answered (rule I-13).
     if (ack2_count_ == kMaxPendingAck2) {
       ack2_first_ = (ack2_first_ + 1) % kMaxPendingAck2;

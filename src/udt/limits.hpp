@@ -59,6 +59,8 @@ inline constexpr Duration kShutdownInterval = 10ms;
 
 /// Least age of an unrepaired hole before its NAK is repeated.
 inline constexpr Duration kNakRepeatFloor = 10ms;
+/// Reports of one hole at the same spacing; later ones come ever more slowly.
+inline constexpr std::uint32_t kNaksBeforeBackoff = 4;
 /// Probes without progress before everything in flight is sent again.
 inline constexpr unsigned kProbesBeforeExp = 4;
 /// Most packets that one probe sends again when probe after probe repairs only what it sent.
