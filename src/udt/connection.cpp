@@ -53,12 +53,17 @@ Connection::Connection(const Agreement& agreement, const wire::Handshake& answer
 
 void Connection::establish(const Agreement& agreement, TimePoint now) {
   peer_id_ = agreement.peer_id;
-  payload_size_ = agreement.mss - static_cast<std::uint32_t>(wire::kPayloadOverhead);
+  constexpr auto kOverhead = static_cast<std::uint32_t>(wire::kPayloadOverhead);
+  payload_size_ = agreement.mss - kOverhead;
+  largest_payload_ = agreement.largest_packet() - kOverhead;
+  capabilities_ = agreement.common ? agreement.common->capabilities : 0;
   if (agreement.rtt) rtt_.sample(*agreement.rtt);
 
   ControllerSetup controller;
   controller.mss = agreement.mss;
   controller.peer_window = agreement.peer_window;
+  controller.max_window =
+      agreement.can(wire::kGrowingWindows) ? kMaxFlightWindow : agreement.peer_window;
   controller.rtt = rtt_.rtt();
   controller.max_rate = config_.max_rate;
 
@@ -68,10 +73,15 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   setup.payload_size = payload_size_;
   setup.peer_window = agreement.peer_window;
   setup.max_flight = config_.send_window;
+  setup.growing_window = agreement.can(wire::kGrowingWindows);
   setup.opened = opened_;
   send_.emplace(setup, make_controller(config_.controller, controller, random_), rtt_, stats_,
                 tracer_);
-  recv_.emplace(agreement.peer_isn, local_.window, payload_size_, rtt_, stats_, tracer_);
+  RecvHalf::Sizes sizes{local_.window, local_.window, payload_size_, largest_payload_};
+  if (agreement.can(wire::kGrowingWindows))
+    sizes.max_window =
+        std::max(local_.window, window_within(config_.max_memory, agreement.largest_packet()));
+  recv_.emplace(agreement.peer_isn, sizes, rtt_, stats_, tracer_);
   if (source_ != nullptr) send_->set_source(*source_);
 
   timers_.cancel(TimerId::handshake);
@@ -512,6 +522,8 @@ ConnectionStats Connection::stats() const {
     stats.capacity_pps = recv_->capacity();
   }
   if (send_) send_->fill_stats(stats);
+  stats.capabilities = capabilities_;
+  if (recv_) stats.receive_window = recv_->window();
   return stats;
 }
 

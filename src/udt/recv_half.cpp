@@ -6,17 +6,19 @@
 
 namespace xfer::udt {
 
-RecvHalf::RecvHalf(wire::SeqNo isn, std::uint32_t window, std::uint32_t payload_size,
-                   RttEstimator& rtt, ConnectionStats& stats, const Tracer& tracer)
+RecvHalf::RecvHalf(wire::SeqNo isn, const Sizes& sizes, RttEstimator& rtt, ConnectionStats& stats,
+                   const Tracer& tracer)
     : mapper_(isn),
-      window_(window),
-      payload_size_(payload_size),
+      window_(sizes.window),
+      max_window_(sizes.max_window),
+      payload_size_(sizes.payload_size),
+      largest_payload_(sizes.largest_payload),
       rtt_(rtt),
       stats_(stats),
       tracer_(tracer),
-      units_(window + kWindowReserve, payload_size),
-      buffer_(window + kWindowReserve, payload_size, units_),
-      last_window_end_(window) {}
+      units_(sizes.max_window + kWindowReserve, sizes.largest_payload),
+      buffer_(sizes.max_window + kWindowReserve, sizes.largest_payload, units_),
+      last_window_end_(sizes.window) {}
 
 void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, TimePoint arrival) {
   ++stats_.packets_received;
@@ -27,7 +29,7 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   else
     capacity_.on_other();
 
-  if (payload.size() > payload_size_) {
+  if (payload.size() > largest_payload_) {
     ++stats_.control_malformed;
     return;
   }
@@ -65,6 +67,7 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   stats_.payload_bytes_received += payload.size();
   stats_.payload_copies = units_.copies();
 
+  grow_window(now);
   ++packets_since_ack_;
   arm_ack_timer(now + kSynInterval);
   if (payload.size() != payload_size_) {
@@ -74,6 +77,21 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
              packets_since_ack_ >= kLightAckInterval * (light_acks_since_ack_ + 1)) {
     ack_due_ = Due::light;
   }
+}
+
+/// Once per round trip: room for twice what arrived in it, the bandwidth-delay product as measured
+/// here. A sender that uses all of its window doubles it this way.
+void RecvHalf::grow_window(TimePoint now) {
+  if (window_ >= max_window_ || !rtt_.measured() ||
+      now - window_measured_at_ < std::max(rtt_.rtt(), kSynInterval))
+    return;
+  const PacketIndex arrived = buffer_.end() - window_measured_from_;
+  const bool whole = now - window_measured_at_ < 2 * std::max(rtt_.rtt(), kSynInterval);
+  window_measured_at_ = now;
+  window_measured_from_ = buffer_.end();
+  if (!whole) return;  // packets of a longer time say nothing about a round trip
+  window_ = static_cast<std::uint32_t>(
+      std::clamp(2 * arrived, PacketIndex{window_}, PacketIndex{max_window_}));
 }
 
 void RecvHalf::handle_ack2(wire::AckNo number, TimePoint now) {

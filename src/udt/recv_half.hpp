@@ -18,10 +18,15 @@ namespace xfer::udt {
 /// are due. Pure; the connection calls it and sends what it builds.
 class RecvHalf {
  public:
-  /// `window` packets of up to `payload_size` bytes are announced to the peer; kWindowReserve more
-  /// are kept. `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
-  RecvHalf(wire::SeqNo isn, std::uint32_t window, std::uint32_t payload_size, RttEstimator& rtt,
-           ConnectionStats& stats, const Tracer& tracer);
+  struct Sizes {
+    std::uint32_t window;        ///< announced to the peer, packets; kWindowReserve more are kept
+    std::uint32_t max_window;    ///< what it may grow to, packets
+    std::uint32_t payload_size;  ///< of a full packet as agreed, bytes
+    std::uint32_t largest_payload;  ///< of any packet, bytes
+  };
+  /// `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
+  RecvHalf(wire::SeqNo isn, const Sizes& sizes, RttEstimator& rtt, ConnectionStats& stats,
+           const Tracer& tracer);
 
   // Handle.
 
@@ -59,6 +64,7 @@ class RecvHalf {
  private:
   enum class Due : std::uint8_t { none, light, regular };
 
+  void grow_window(TimePoint now);
   [[nodiscard]] PacketIndex window_end() const { return buffer_.base() + window_; }
   [[nodiscard]] PacketIndex ack_value() const {
     return std::min(buffer_.contiguous(), window_end());
@@ -70,7 +76,9 @@ class RecvHalf {
 
   SeqMapper mapper_;
   std::uint32_t window_;
+  std::uint32_t max_window_;
   std::uint32_t payload_size_;
+  std::uint32_t largest_payload_;
   RttEstimator& rtt_;
   ConnectionStats& stats_;
   const Tracer& tracer_;
@@ -80,6 +88,9 @@ class RecvHalf {
   AckHistory history_;
   ArrivalRate arrival_rate_;
   LinkCapacity capacity_;
+
+  TimePoint window_measured_at_{};        ///< when grow_window() last looked
+  PacketIndex window_measured_from_ = 0;  ///< newest packet then
 
   Due ack_due_ = Due::none;
   bool nak_due_ = false;
