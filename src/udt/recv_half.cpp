@@ -10,16 +10,18 @@ RecvHalf::RecvHalf(const Setup& setup, RttEstimator& rtt, ConnectionStats& stats
                    const Tracer& tracer)
     : mapper_(setup.isn),
       window_(setup.window),
+      max_window_(setup.max_window),
       payload_size_(setup.payload_size),
+      largest_payload_(setup.largest_payload),
       reports_(setup.reports),
       recovery_(setup.recovery),
       nak_repeat_threshold_(setup.nak_repeat_threshold),
       rtt_(rtt),
       stats_(stats),
       tracer_(tracer),
-      units_(window_ + kWindowReserve, payload_size_),
-      buffer_(window_ + kWindowReserve, payload_size_, units_),
-      last_window_end_(window_) {}
+      units_(setup.max_window + kWindowReserve, setup.largest_payload),
+      buffer_(setup.max_window + kWindowReserve, setup.largest_payload, units_),
+      last_window_end_(setup.window) {}
 
 void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, TimePoint arrival) {
   ++stats_.packets_received;
@@ -30,7 +32,7 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   else
     capacity_.on_other();
 
-  if (payload.size() > payload_size_) {
+  if (payload.size() > largest_payload_) {
     ++stats_.control_malformed;
     return;
   }
@@ -70,6 +72,7 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   stats_.payload_bytes_received += payload.size();
   stats_.payload_copies = units_.copies();
 
+  grow_window(now);
   ++packets_since_ack_;
   arm_ack_timer(now + kSynInterval);
   if (payload.size() != payload_size_) {
@@ -91,6 +94,22 @@ void RecvHalf::count_standstill() {
   if (!recovery_ || standstills_ <= nak_repeat_threshold_) return;
   standstills_ = 0;
   nak_due_ = nak_due_ || !holes_.empty();
+}
+
+/// Once per round trip: room for twice what arrived in it, the bandwidth-delay product as measured
+/// here, or what is held behind a hole. A sender that uses all of its window doubles it this way.
+void RecvHalf::grow_window(TimePoint now) {
+  if (window_ >= max_window_ || !rtt_.measured() ||
+      now - window_measured_at_ < std::max(rtt_.rtt(), kSynInterval))
+    return;
+  const PacketIndex arrived = buffer_.end() - window_measured_from_;
+  const PacketIndex held = buffer_.end() - buffer_.contiguous();
+  const bool whole = now - window_measured_at_ < 2 * std::max(rtt_.rtt(), kSynInterval);
+  window_measured_at_ = now;
+  window_measured_from_ = buffer_.end();
+  if (!whole) return;  // packets of a longer time say nothing about a round trip
+  window_ = static_cast<std::uint32_t>(
+      std::clamp(2 * std::max(arrived, held), PacketIndex{window_}, PacketIndex{max_window_}));
 }
 
 void RecvHalf::handle_ack2(wire::AckNo number, TimePoint now) {

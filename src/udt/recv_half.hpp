@@ -19,11 +19,13 @@ namespace xfer::udt {
 class RecvHalf {
  public:
   struct Setup {
-    wire::SeqNo isn;             ///< of the peer's direction
-    std::uint32_t window;        ///< packets announced to the peer; kWindowReserve more are kept
-    std::uint32_t payload_size;  ///< of a full packet
-    bool reports;                ///< ACKs carry a delivery report
-    bool recovery;               ///< ConnectionConfig::audt_recovery
+    wire::SeqNo isn;                ///< of the peer's direction
+    std::uint32_t window;           ///< packets announced to the peer; kWindowReserve more are kept
+    std::uint32_t max_window;       ///< what it may grow to, packets
+    std::uint32_t payload_size;     ///< of a full packet as agreed, bytes
+    std::uint32_t largest_payload;  ///< of any packet, bytes
+    bool reports;                   ///< ACKs carry a delivery report
+    bool recovery;                  ///< ConnectionConfig::audt_recovery
     std::uint32_t nak_repeat_threshold;
   };
 
@@ -66,6 +68,7 @@ class RecvHalf {
  private:
   enum class Due : std::uint8_t { none, light, regular };
 
+  void grow_window(TimePoint now);
   [[nodiscard]] PacketIndex window_end() const { return buffer_.base() + window_; }
   [[nodiscard]] PacketIndex ack_value() const {
     return std::min(buffer_.contiguous(), window_end());
@@ -80,7 +83,9 @@ class RecvHalf {
 
   SeqMapper mapper_;
   std::uint32_t window_;
+  std::uint32_t max_window_;
   std::uint32_t payload_size_;
+  std::uint32_t largest_payload_;
   bool reports_;
   bool recovery_;
   std::uint32_t nak_repeat_threshold_;
@@ -93,6 +98,9 @@ class RecvHalf {
   AckHistory history_;
   ArrivalRate arrival_rate_;
   LinkCapacity capacity_;
+
+  TimePoint window_measured_at_{};        ///< when grow_window() last looked
+  PacketIndex window_measured_from_ = 0;  ///< newest packet then
 
   Due ack_due_ = Due::none;
   bool nak_due_ = false;

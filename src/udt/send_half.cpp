@@ -27,7 +27,7 @@ SendHalf::SendHalf(const Setup& setup, std::unique_ptr<Controller> controller, R
     : mapper_(setup.isn),
       destination_(setup.destination),
       payload_size_(setup.payload_size),
-      peer_window_(setup.peer_window),
+      max_peer_window_(setup.growing_window ? kMaxFlightWindow : setup.peer_window),
       max_flight_(setup.max_flight),
       recovery_(setup.recovery),
       duplicate_ack_threshold_(setup.duplicate_ack_threshold),
@@ -59,8 +59,8 @@ void SendHalf::handle_ack(wire::AckNo number, const wire::AckBody& body, TimePoi
   if (!light) {
     const bool newer = !last_number_ || wire::AckNo::distance(*last_number_, number) > 0;
     if (newer || next > packets_.begin()) {
-      // Never more than the peer announced in its handshake (fault D15).
-      window_end_ = next + static_cast<PacketIndex>(std::min(body.window, peer_window_));
+      // Never more than the peer announced in its handshake (fault D15), unless it said it may.
+      window_end_ = next + static_cast<PacketIndex>(std::min(body.window, max_peer_window_));
     }
     if (newer) last_number_ = number;
     firmly_acked_ = std::max(firmly_acked_, next);

@@ -20,12 +20,13 @@ namespace xfer::udt {
 class SendHalf {
  public:
   struct Setup {
-    wire::SeqNo isn;             ///< of our direction
-    wire::SocketId destination;  ///< the peer's socket ID
-    std::uint32_t payload_size;  ///< of a full packet
-    std::uint32_t peer_window;   ///< announced in the peer's handshake, packets
-    std::uint32_t max_flight;    ///< our own ceiling, packets
-    bool recovery;               ///< ConnectionConfig::audt_recovery
+    wire::SeqNo isn;              ///< of our direction
+    wire::SocketId destination;   ///< the peer's socket ID
+    std::uint32_t payload_size;   ///< of a full packet
+    std::uint32_t peer_window;    ///< announced in the peer's handshake, packets
+    std::uint32_t max_flight;     ///< our own ceiling, packets
+    bool growing_window = false;  ///< ACKs may open more than `peer_window`
+    bool recovery;                ///< ConnectionConfig::audt_recovery
     std::uint32_t duplicate_ack_threshold;
     TimePoint opened;  ///< origin of the time stamps in data packets
   };
@@ -98,7 +99,7 @@ class SendHalf {
   SeqMapper mapper_;
   wire::SocketId destination_;
   std::uint32_t payload_size_;
-  std::uint32_t peer_window_;
+  std::uint32_t max_peer_window_;  ///< ACKs may not open more, packets
   std::uint32_t max_flight_;
   bool recovery_;
   std::uint32_t duplicate_ack_threshold_;

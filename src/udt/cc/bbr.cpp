@@ -49,7 +49,7 @@ constexpr double kFastStartGain = 4.0;
 Bbr::Bbr(const ControllerSetup& setup, RandomSource& random)
     : random_(random),
       max_rate_(setup.max_rate ? static_cast<double>(*setup.max_rate) / setup.mss : 0),
-      max_cwnd_(setup.peer_window),
+      max_cwnd_(std::max(setup.peer_window, setup.max_window)),
       min_rtt_(std::max(setup.rtt, Duration(1us))) {}
 
 bool Bbr::starts_fast() const { return capacity_ >= kFastStartGain * rate_; }

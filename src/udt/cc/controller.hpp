@@ -77,8 +77,9 @@ class Controller {
 struct ControllerSetup {
   std::uint32_t mss = kDefaultMss;                   ///< agreed, bytes
   std::uint32_t peer_window = kDefaultFlightWindow;  ///< from the peer's handshake, packets
-  Duration rtt = kInitialRtt;                        ///< from the handshake, where it measured one
-  std::optional<std::uint64_t> max_rate;             ///< bytes/s
+  std::uint32_t max_window = 0;  ///< what that may grow to, packets; less: it stays as it is
+  Duration rtt = kInitialRtt;    ///< from the handshake, where it measured one
+  std::optional<std::uint64_t> max_rate;  ///< bytes/s
 };
 
 /// Makes the controller of that kind. `random` must outlive it.
