@@ -8,6 +8,7 @@
 namespace xfer::udt {
 
 enum class ControllerKind : std::uint8_t {
+  automatic,   ///< bbr with a peer that sends delivery reports, else udt_native
   udt_native,  ///< UDT4's rate control with its faults mended
   fixed_rate,  ///< the rate the operator gave
   bbr,         ///< delivery-rate and min-RTT model
@@ -36,7 +37,7 @@ struct ConnectionConfig {
   std::uint32_t receive_window = kDefaultFlightWindow;
   /// Most packets in flight whatever the peer announces. Costs 32 bytes each, taken when used.
   std::uint32_t send_window = kMaxFlightWindow;
-  ControllerKind controller = ControllerKind::udt_native;
+  ControllerKind controller = ControllerKind::automatic;
   /// Repair lost retransmissions before a time-out: second NAKs and duplicate-ACK retransmission.
   bool audt_recovery = true;
   /// ACK opportunities without progress after which a NAK is repeated (receiver half). 1 ... 1000.

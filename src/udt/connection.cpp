@@ -67,6 +67,11 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   controller.rtt = rtt_.rtt();
   controller.max_rate = config_.max_rate;
 
+  const bool reports = agreement.can(wire::kDeliveryReports);
+  const ControllerKind kind = config_.controller != ControllerKind::automatic ? config_.controller
+                              : reports                                       ? ControllerKind::bbr
+                                        : ControllerKind::udt_native;
+
   SendHalf::Setup setup;
   setup.isn = agreement.local_isn;
   setup.destination = peer_id_;
@@ -77,8 +82,7 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   setup.recovery = config_.audt_recovery;
   setup.duplicate_ack_threshold = config_.duplicate_ack_threshold;
   setup.opened = opened_;
-  send_.emplace(setup, make_controller(config_.controller, controller, random_), rtt_, stats_,
-                tracer_);
+  send_.emplace(setup, make_controller(kind, controller, random_), rtt_, stats_, tracer_);
   RecvHalf::Setup receive;
   receive.isn = agreement.peer_isn;
   receive.window = receive.max_window = local_.window;
@@ -87,7 +91,7 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
         std::max(local_.window, window_within(config_.max_memory, agreement.largest_packet()));
   receive.payload_size = payload_size_;
   receive.largest_payload = largest_payload_;
-  receive.reports = agreement.can(wire::kDeliveryReports);
+  receive.reports = reports;
   receive.recovery = config_.audt_recovery;
   receive.nak_repeat_threshold = config_.nak_repeat_threshold;
   recv_.emplace(receive, rtt_, stats_, tracer_);

@@ -96,8 +96,9 @@ void RecvHalf::count_standstill() {
   nak_due_ = nak_due_ || !holes_.empty();
 }
 
-/// Once per round trip: room for twice what arrived in it, the bandwidth-delay product as measured
-/// here, or what is held behind a hole. A sender that uses all of its window doubles it this way.
+/// Once per round trip: room for four times what arrived in it, the bandwidth-delay product as
+/// measured here, or what is held behind a hole. So the window never holds up a sender that doubles
+/// its rate each round trip.
 void RecvHalf::grow_window(TimePoint now) {
   if (window_ >= max_window_ || !rtt_.measured() ||
       now - window_measured_at_ < std::max(rtt_.rtt(), kSynInterval))
@@ -109,7 +110,7 @@ void RecvHalf::grow_window(TimePoint now) {
   window_measured_from_ = buffer_.end();
   if (!whole) return;  // packets of a longer time say nothing about a round trip
   window_ = static_cast<std::uint32_t>(
-      std::clamp(2 * std::max(arrived, held), PacketIndex{window_}, PacketIndex{max_window_}));
+      std::clamp(4 * std::max(arrived, held), PacketIndex{window_}, PacketIndex{max_window_}));
 }
 
 void RecvHalf::handle_ack2(wire::AckNo number, TimePoint now) {

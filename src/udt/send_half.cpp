@@ -403,6 +403,7 @@ void SendHalf::fill_stats(ConnectionStats& stats) const {
   stats.cwnd = controller_->cwnd();
   stats.send_period = controller_->send_period();
   stats.flight = packets_.in_flight();
+  stats.counted_flight = counted_flight();
   stats.peer_window =
       static_cast<std::uint32_t>(std::max<PacketIndex>(window_end_ - packets_.begin(), 0));
 }

@@ -309,7 +309,7 @@ void EndpointHost::check_stats(StreamApp& app, std::size_t index) {
     if (after.*counter < before.*counter) fail("a counter went back");
   const std::uint64_t new_packets = (after.packets_sent - after.packets_retransmitted) -
                                     (before.packets_sent - before.packets_retransmitted);
-  if (new_packets > 0 && after.flight > std::max(before.cwnd, after.cwnd))
+  if (new_packets > 0 && after.counted_flight > std::max(before.cwnd, after.cwnd))
     fail("new data beyond the congestion window");
   if (after.peak_reordered_ranges > udt::kMaxLossRanges) fail("more holes than the limit");
 }

@@ -13,6 +13,7 @@ std::unique_ptr<Controller> make_controller(ControllerKind kind, const Controlle
       return std::make_unique<FixedRate>(setup);
     case ControllerKind::bbr:
       return std::make_unique<Bbr>(setup, random);
+    case ControllerKind::automatic:
     case ControllerKind::udt_native:
       break;
   }
