@@ -15,6 +15,9 @@ namespace xfer::udt {
 inline constexpr Duration kSynInterval = 10ms;
 /// A light ACK each this many data packets since the last ACK event (facts, section 1).
 inline constexpr std::uint32_t kLightAckInterval = 64;
+/// With delivery reports: as often as this, but no more often than each so many packets.
+inline constexpr Duration kReportSpacing = 1ms;
+inline constexpr std::uint32_t kFewestPerReport = 8;
 /// First packet of a pair has an index divisible by this (facts, section 1).
 inline constexpr std::int64_t kPacketPairInterval = 16;
 

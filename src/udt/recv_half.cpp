@@ -79,7 +79,7 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
     // A packet that is not full ends a burst: acknowledge at once, as stock does (rule I-20).
     ack_due_ = Due::regular;
   } else if (ack_due_ == Due::none &&
-             packets_since_ack_ >= kLightAckInterval * (light_acks_since_ack_ + 1)) {
+             packets_since_ack_ >= light_ack_interval_ * (light_acks_since_ack_ + 1)) {
     ack_due_ = Due::light;
     count_standstill();
   }
@@ -232,6 +232,11 @@ std::optional<RecvHalf::Ack> RecvHalf::poll_ack(TimePoint now) {
   ack.body.window = static_cast<std::uint32_t>(last_window_end_ - last_ack_);
   if (full) {
     ack.body.arrival_rate = arrival_rate();
+    // Reports are frequent also where packets are not.
+    if (reports_)
+      light_ack_interval_ =
+          std::clamp(static_cast<std::uint32_t>(ack.body.arrival_rate * to_seconds(kReportSpacing)),
+                     kFewestPerReport, kLightAckInterval);
     ack.body.capacity = capacity();
   }
   add_report(ack, now);

@@ -119,6 +119,7 @@ class RecvHalf {
   std::optional<TimePoint> ack_timer_;
   std::optional<TimePoint> nak_timer_;
   std::uint32_t packets_since_ack_ = 0;
+  std::uint32_t light_ack_interval_ = kLightAckInterval;  ///< packets from one to the next
   std::uint32_t light_acks_since_ack_ = 0;
 };
 

@@ -19,9 +19,14 @@ constexpr double kInitialCwnd = 128;
 constexpr double kMinCwnd = 4;
 /// Packets of acknowledgement granularity: an ACK each 64 packets, a train being built.
 constexpr double kBatch = 2.0 * kLightAckInterval;
-/// Most queue that one flow builds up, as time at its own rate, and least: two ACK ticks.
+constexpr Duration kAckSpacing = 2 * kReportSpacing;
+/// Most queue that one flow builds up: of a round trip at its own rate, and as time. Three quarters
+/// share a queue of one round trip evenly with a loss-based flow (decision 0015).
+constexpr double kQueueShare = 0.75;
 constexpr Duration kQueueAllowance = 25ms;
-constexpr Duration kLeastAllowance = 2 * kSynInterval;
+/// Least: hosts that sleep and read in batches hold packets this long, which is no queue of the
+/// path.
+constexpr Duration kLeastAllowance = 2ms;
 
 constexpr Duration kMinRttWindow = 10s;
 constexpr Duration kProbeRttTime = 200ms;
@@ -34,10 +39,12 @@ constexpr double kFewestEased = 100;
 constexpr double kEasedMemory = 0.5;
 
 /// Loss beside a standing queue that does not count as an overflow of it.
-constexpr double kTolerableLoss = 0.02;
+constexpr double kTolerableLoss = 0.001;
+constexpr double kRandomLossMargin = 1.5;
+constexpr unsigned kWatchRounds = 3;
 constexpr std::uint64_t kFewestWatched = 400;
-constexpr double kLimitBackoff = 0.85;
-constexpr double kLimitGrowth = 1.25;
+constexpr double kLimitBackoff = 0.7;
+constexpr double kLimitGrowth = 1.05;
 /// Round trips differ by this much without a queue.
 constexpr Duration kQueueNoise = 300us;
 
@@ -88,9 +95,10 @@ void Bbr::update_rtt(const Ack& ack) {
 void Bbr::begin_round(const Delivery& delivery) {
   round_end_ = delivery.delivered;
   rates_.next_round();
-  // Short rounds are looked at together.
+  // Rounds are looked at together: one probe's queue is gone after so many.
   const std::uint64_t delivered = delivery.delivered - watch_delivered_;
-  if (delivered < kFewestWatched) return;
+  if (++watch_rounds_ < kWatchRounds || delivered < kFewestWatched) return;
+  watch_rounds_ = 0;
   limit_inflight(delivered, delivery.lost - std::min(watch_lost_, delivery.lost));
   watch_delivered_ = delivery.delivered;
   watch_lost_ = delivery.lost;
@@ -104,8 +112,8 @@ void Bbr::limit_inflight(std::uint64_t delivered, std::uint64_t lost) {
   if (watch_rtt_ == Duration::max()) return;
   const double share = static_cast<double>(lost) / static_cast<double>(delivered + lost);
   const bool queue = watch_rtt_ > min_rtt_ + min_rtt_ / 16 + kQueueNoise;
-  if (!queue || share <= random_loss_ + kTolerableLoss) return;
-  inflight_limit_ = std::max(kLimitBackoff * watch_pipe_, bdp() + kBatch);
+  if (!queue || share <= random_loss_ * kRandomLossMargin + kTolerableLoss) return;
+  inflight_limit_ = kLimitBackoff * std::min<double>(watch_pipe_, cwnd());
   ++overflows_;
 }
 
@@ -205,9 +213,13 @@ double Bbr::rate_gain() const {
 std::uint32_t Bbr::cwnd() const {
   double packets = kInitialCwnd;
   if (rate_ > 0) {
-    const Duration allowance = std::clamp(min_rtt_, kLeastAllowance, kQueueAllowance);
-    packets = bdp() + rate_ * to_seconds(allowance) + kBatch;
-    if (inflight_limit_ > 0) packets = std::min(packets, inflight_limit_);
+    const double allowance = std::clamp(kQueueShare * to_seconds(min_rtt_),
+                                        to_seconds(kLeastAllowance), to_seconds(kQueueAllowance));
+    const double batch = std::clamp(rate_ * to_seconds(kAckSpacing), kMinCwnd, kBatch);
+    packets = bdp() + rate_ * allowance + batch;
+    if (inflight_limit_ > 0)
+      packets =
+          std::clamp(inflight_limit_, std::max(rate_gain(), 1.0) * bdp() + batch, packets + batch);
     if (state_ == State::startup)
       packets = std::max((starts_fast() ? kFastStartGain : kStartupCwndGain) * bdp(), kInitialCwnd);
     if (state_ == State::probe_rtt) packets = kProbeRttCwndGain * bdp();

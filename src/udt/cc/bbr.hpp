@@ -79,6 +79,7 @@ class Bbr final : public Controller {
   bool round_started_ = false;
 
   // Since it was last judged whether the queue holds what is in flight.
+  unsigned watch_rounds_ = 0;
   std::uint64_t watch_delivered_ = 0;     ///< at the beginning
   std::uint64_t watch_lost_ = 0;          ///< same
   Duration watch_rtt_ = Duration::max();  ///< smallest
