@@ -60,8 +60,7 @@ UdpSocket::UdpSocket(UdpSocket&& other) noexcept
       stats_(other.stats_),
       local_error_(other.local_error_),
       sending_(std::move(other.sending_)),
-      receiving_(std::move(other.receiving_)),
-      coalesced_(std::move(other.coalesced_)) {}
+      receiving_(std::move(other.receiving_)) {}
 
 UdpSocket::~UdpSocket() { close(); }
 
@@ -125,7 +124,6 @@ void UdpSocket::set_options(const SocketOptions& options) {
   // Setting 0 tells whether the kernel knows it; each train brings its own size.
   if (options.gso && options.batched) stats_.segmenting = set_int(fd_, SOL_UDP, UDP_SEGMENT, 0);
   if (options.gro && options.batched) stats_.coalescing = set_int(fd_, SOL_UDP, UDP_GRO, 1);
-  if (stats_.coalescing) coalesced_ = std::make_unique<CoalescedBatch>();
   // An IPv6 socket needs the IPv4 options too, for its IPv4 peers.
   set_int(fd_, IPPROTO_IP, IP_RECVERR, 1);
   set_int(fd_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
@@ -145,63 +143,29 @@ bool UdpSocket::allow_fragments() {
   return stats_.fragmenting;
 }
 
-std::size_t UdpSocket::receive(std::span<const udt::ReceiveSlot> slots,
-                               std::span<udt::ReceivedDatagram> out) {
-  std::size_t filled =
-      coalesced_ ? receive_coalesced(out.first(slots.size())) : receive_into(slots, out);
-  stats_.datagrams_received += filled;
-  if (faults_ != nullptr) {
-    const auto dropped =
-        std::remove_if(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(filled),
-                       [this](const auto&) { return faults_->drop_received(); });
-    filled = static_cast<std::size_t>(dropped - out.begin());
+bool UdpSocket::receive(std::span<const udt::ReceiveSlot> slots) {
+  using Mode = ReceiveBatch::Mode;
+  const Mode mode = stats_.coalescing ? Mode::joined : batched_ ? Mode::batched : Mode::single;
+  unsigned retries = 0;
+  while (true) {
+    ++stats_.receive_calls;
+    if (receiving_->receive(fd_, slots, mode) >= 0) return receiving_->full();
+    if (is_over(retries)) return false;
   }
-  return filled;
 }
 
-std::size_t UdpSocket::receive_coalesced(std::span<udt::ReceivedDatagram> out) {
-  std::size_t filled = 0;
-  unsigned retries = 0;
-  while (filled < out.size()) {
-    if (auto datagram = coalesced_->next()) {
-      out[filled++] = *datagram;
-      continue;
-    }
-    if (filled > 0) break;  // reading on would end the views handed out
-    ++stats_.receive_calls;
-    const int count = coalesced_->receive(fd_, out.size());
-    if (count < 0 && is_over(count, retries)) break;
-    note_drops(coalesced_->kernel_drops());
+std::optional<udt::ReceivedDatagram> UdpSocket::next_datagram() {
+  while (auto datagram = receiving_->next()) {
+    ++stats_.datagrams_received;
+    note_drops(receiving_->kernel_drops());
+    if (faults_ == nullptr || !faults_->drop_received()) return datagram;
   }
-  return filled;
-}
-
-std::size_t UdpSocket::receive_into(std::span<const udt::ReceiveSlot> slots,
-                                    std::span<udt::ReceivedDatagram> out) {
-  std::size_t filled = 0;
-  unsigned retries = 0;
-  while (filled < slots.size()) {
-    const auto free = slots.subspan(filled);
-    ++stats_.receive_calls;
-    const int count = receiving_->receive(fd_, free, batched_);
-    if (count < 0) {
-      if (is_over(count, retries)) break;
-      continue;
-    }
-    const ClockPair at_read = now_on_both();
-    std::optional<std::uint32_t> drops;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-      out[filled + i] = receiving_->describe(i, free[i], at_read, drops);
-    note_drops(drops);
-    filled += static_cast<std::size_t>(count);
-    if (batched_) break;
-  }
-  return filled;
+  return std::nullopt;
 }
 
 /// After a receive call that failed: whether there is nothing to read for now.
-bool UdpSocket::is_over(int count, unsigned& retries) {
-  if (count >= 0 || errno == EINTR) return false;
+bool UdpSocket::is_over(unsigned& retries) {
+  if (errno == EINTR) return false;
   if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
   // A pending network error, reported once and about something we sent: nothing was lost.
   ++stats_.receive_errors;

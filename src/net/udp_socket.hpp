@@ -11,7 +11,6 @@
 
 namespace xfer::net {
 
-class CoalescedBatch;
 class ReceiveBatch;
 class SendBatch;
 
@@ -98,12 +97,14 @@ class UdpSocket {
   [[nodiscard]] SocketAddress local_address() const { return local_; }
   [[nodiscard]] const SocketStats& stats() const { return stats_; }
 
-  /// Reads datagrams and describes them in `out`, as many as there are `slots`. The descriptions
-  /// point into the slots, one each, or with coalescing into memory of the socket; either way they
-  /// are valid until the next call.
-  /// @return how many. Fewer than there were slots: the socket is empty for now.
-  std::size_t receive(std::span<const udt::ReceiveSlot> slots,
-                      std::span<udt::ReceivedDatagram> out);
+  /// Reads with one call, as much as came and fits into `slots` or into room of the socket; then
+  /// next_datagram() tells what came. REQUIRES: it has returned nullopt since the last read, and
+  /// `slots` is not empty.
+  /// @return whether there may be more to read.
+  bool receive(std::span<const udt::ReceiveSlot> slots);
+  /// The next datagram of the last read, in the slots if it fits, else in memory of the socket.
+  /// Valid until the next call. nullopt: no more.
+  std::optional<udt::ReceivedDatagram> next_datagram();
 
   enum class SendStatus : std::uint8_t {
     done,        ///< the whole train is gone (or given up, counted)
@@ -131,10 +132,7 @@ class UdpSocket {
   bool allow_fragments();
   int send_some(std::size_t first, std::size_t count);
   int send_now(std::size_t first, std::size_t count);
-  std::size_t receive_coalesced(std::span<udt::ReceivedDatagram> out);
-  std::size_t receive_into(std::span<const udt::ReceiveSlot> slots,
-                           std::span<udt::ReceivedDatagram> out);
-  bool is_over(int count, unsigned& retries);
+  bool is_over(unsigned& retries);
   void note_drops(std::optional<std::uint32_t> drops);
   bool next_error_message(std::optional<NetworkError>& out);
 
@@ -148,7 +146,6 @@ class UdpSocket {
   std::optional<NetworkError> local_error_;  ///< found while sending
   std::unique_ptr<SendBatch> sending_;
   std::unique_ptr<ReceiveBatch> receiving_;
-  std::unique_ptr<CoalescedBatch> coalesced_;  ///< with coalescing only
 };
 
 }  // namespace xfer::net

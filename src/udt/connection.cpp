@@ -71,7 +71,8 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   setup.opened = opened_;
   send_.emplace(setup, make_controller(config_.controller, controller, random_), rtt_, stats_,
                 tracer_);
-  recv_.emplace(agreement.peer_isn, local_.window, payload_size_, rtt_, stats_, tracer_);
+  recv_.emplace(agreement.peer_isn, local_.window, payload_size_, rtt_, stats_, tracer_,
+                config_.block_packets);
   if (source_ != nullptr) send_->set_source(*source_);
 
   timers_.cancel(TimerId::handshake);
@@ -334,6 +335,14 @@ void Connection::handle_data(const wire::DataHeader& header, ByteView payload, T
   measure_first_reply(now);
   recv_->handle_data(header.seq, payload, now, arrival);
   if (recv_->has_readable()) raise(Event::Kind::readable);
+}
+
+std::size_t Connection::lend(std::span<MutByteView> rooms) {
+  return recv_ ? recv_->lend(rooms) : 0;
+}
+
+void Connection::end_loan() {
+  if (recv_) recv_->end_loan();
 }
 
 void Connection::handle_timeout(TimePoint now) {

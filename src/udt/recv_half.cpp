@@ -7,14 +7,15 @@
 namespace xfer::udt {
 
 RecvHalf::RecvHalf(wire::SeqNo isn, std::uint32_t window, std::uint32_t payload_size,
-                   RttEstimator& rtt, ConnectionStats& stats, const Tracer& tracer)
+                   RttEstimator& rtt, ConnectionStats& stats, const Tracer& tracer,
+                   std::size_t block_packets)
     : mapper_(isn),
       window_(window),
       payload_size_(payload_size),
       rtt_(rtt),
       stats_(stats),
       tracer_(tracer),
-      units_(window + kWindowReserve, payload_size),
+      units_({window + kWindowReserve, payload_size, block_packets}),
       buffer_(window + kWindowReserve, payload_size, units_),
       last_window_end_(window) {}
 

@@ -19,15 +19,20 @@ namespace xfer::udt {
 class RecvHalf {
  public:
   /// `window` packets of up to `payload_size` bytes are announced to the peer; kWindowReserve more
-  /// are kept. `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
+  /// are kept, in blocks of `block_packets`. `rtt`, `stats` and `tracer` are shared with the
+  /// connection and must outlive this.
   RecvHalf(wire::SeqNo isn, std::uint32_t window, std::uint32_t payload_size, RttEstimator& rtt,
-           ConnectionStats& stats, const Tracer& tracer);
+           ConnectionStats& stats, const Tracer& tracer, std::size_t block_packets);
 
   // Handle.
 
   void handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, TimePoint arrival);
   void handle_ack2(wire::AckNo number, TimePoint now);
   void handle_timeout(TimePoint now);
+
+  /// See ReceiveUnits.
+  std::size_t lend(std::span<MutByteView> rooms) { return units_.lend(rooms); }
+  void end_loan() { units_.end_loan(); }
 
   // The application's side.
 
@@ -74,7 +79,7 @@ class RecvHalf {
   RttEstimator& rtt_;
   ConnectionStats& stats_;
   const Tracer& tracer_;
-  SlotUnits units_;
+  UnitPool units_;
   RecvBuffer buffer_;
   HoleList holes_;
   AckHistory history_;

@@ -92,6 +92,8 @@ int main(int argc, char** argv) {
               static_cast<double>(received) * 8e-9 / seconds, seconds,
               cpu_seconds(after.ru_utime) - cpu_seconds(before.ru_utime),
               cpu_seconds(after.ru_stime) - cpu_seconds(before.ru_stime));
+  std::printf("payload copies %lu, at the sender %lu\n", in_stats.payload_copies,
+              stats.payload_copies);
   std::printf(
       "packets %lu, retransmitted %lu, lost %lu, naks %lu, acks %lu, light acks %lu, exp %lu, rtt "
       "%.3f ms\n",
