@@ -54,10 +54,9 @@ struct alignas(cmsghdr) ControlRoom {
 /// from the slots, and from the spare room behind them, one by one.
 class ReceiveBatch {
  public:
-  enum class Mode : std::uint8_t {
-    single,   ///< one datagram per call
-    batched,  ///< many datagrams per call
-    joined,   ///< messages of many datagrams, one per call while they come like that
+  struct Mode {
+    bool batched = true;  ///< several messages per call
+    bool joined = true;   ///< messages may hold several datagrams
   };
 
   ReceiveBatch();
@@ -65,7 +64,7 @@ class ReceiveBatch {
   /// Reads with one call. REQUIRES: next() has returned nullopt, or nothing was read yet; `slots`
   /// is not empty.
   /// @return how many messages came; -1: none, errno says why.
-  int receive(int fd, std::span<const udt::ReceiveSlot> slots, Mode mode);
+  int receive(int fd, std::span<const udt::ReceiveSlot> slots, const Mode& mode);
   /// Whether the last call brought as many messages as it had room for.
   [[nodiscard]] bool full() const { return came_ == asked_; }
   /// The next datagram of what was read; nullopt: no more. Valid until the next call.
@@ -78,7 +77,7 @@ class ReceiveBatch {
   static constexpr std::size_t kMessageSize = 65'536;  // no UDP message is larger
   static constexpr std::size_t kPieces = 3;            // head, payload, spare room
 
-  void choose_shape(std::size_t slots, Mode mode);
+  void choose_shape(std::size_t slots, const Mode& mode);
   void describe_room(std::span<const udt::ReceiveSlot> slots);
   void open_message();
   [[nodiscard]] bool is_in_place(std::size_t size) const;

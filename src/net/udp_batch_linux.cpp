@@ -117,13 +117,11 @@ ReceiveBatch::ReceiveBatch()
 /// With joining: one message a call, whose datagrams then are where they belong whatever their
 /// number. After many lone datagrams in a row nothing is joined on this path: then, as without
 /// joining, many messages of one datagram, some more than the last time.
-void ReceiveBatch::choose_shape(std::size_t slots, Mode mode) {
+void ReceiveBatch::choose_shape(std::size_t slots, const Mode& mode) {
   constexpr unsigned kNothingIsJoined = 64;
-  const bool joined = mode == Mode::joined && lone_ < kNothingIsJoined;
-  slots_per_message_ = joined ? slots : 1;
-  asked_ = joined || mode == Mode::single
-               ? 1
-               : std::min({std::max<std::size_t>(2 * came_, 8), slots, kMessages});
+  const bool one = !mode.batched || (mode.joined && lone_ < kNothingIsJoined);
+  asked_ = one ? 1 : std::min({std::max<std::size_t>(2 * came_, 8), slots, kMessages});
+  slots_per_message_ = one && mode.joined ? slots : 1;
 }
 
 void ReceiveBatch::describe_room(std::span<const udt::ReceiveSlot> slots) {
@@ -149,7 +147,7 @@ void ReceiveBatch::describe_room(std::span<const udt::ReceiveSlot> slots) {
   }
 }
 
-int ReceiveBatch::receive(int fd, std::span<const udt::ReceiveSlot> slots, Mode mode) {
+int ReceiveBatch::receive(int fd, std::span<const udt::ReceiveSlot> slots, const Mode& mode) {
   choose_shape(slots.size(), mode);
   describe_room(slots);
   came_ = current_ = left_ = 0;

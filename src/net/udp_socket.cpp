@@ -53,12 +53,12 @@ UdpSocket::UdpSocket()
 UdpSocket::UdpSocket(UdpSocket&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       family_(other.family_),
-      batched_(other.batched_),
       faults_(other.faults_),
       next_failure_(other.next_failure_),
       local_(other.local_),
       stats_(other.stats_),
       local_error_(other.local_error_),
+      not_segmented_(std::move(other.not_segmented_)),
       sending_(std::move(other.sending_)),
       receiving_(std::move(other.receiving_)) {}
 
@@ -114,7 +114,8 @@ bool UdpSocket::bind_to(const SocketAddress& address, int family) {
 }
 
 void UdpSocket::set_options(const SocketOptions& options) {
-  batched_ = options.batched;
+  stats_.batching = options.batched;
+  not_segmented_ = RefusedPaths(options.segmentation_retry);
   faults_ = options.faults;
   stats_.receive_buffer = set_buffer(fd_, SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer);
   stats_.send_buffer = set_buffer(fd_, SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer);
@@ -144,12 +145,11 @@ bool UdpSocket::allow_fragments() {
 }
 
 bool UdpSocket::receive(std::span<const udt::ReceiveSlot> slots) {
-  using Mode = ReceiveBatch::Mode;
-  const Mode mode = stats_.coalescing ? Mode::joined : batched_ ? Mode::batched : Mode::single;
   unsigned retries = 0;
   while (true) {
     ++stats_.receive_calls;
-    if (receiving_->receive(fd_, slots, mode) >= 0) return receiving_->full();
+    if (receiving_->receive(fd_, slots, {stats_.batching, stats_.coalescing}) >= 0)
+      return receiving_->full();
     if (is_over(retries)) return false;
   }
 }
@@ -167,6 +167,7 @@ std::optional<udt::ReceivedDatagram> UdpSocket::next_datagram() {
 bool UdpSocket::is_over(unsigned& retries) {
   if (errno == EINTR) return false;
   if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
+  if (errno == ENOSYS) stats_.batching = false;  // some containers forbid recvmmsg
   // A pending network error, reported once and about something we sent: nothing was lost.
   ++stats_.receive_errors;
   return ++retries > kSoftRetries;
@@ -176,29 +177,40 @@ void UdpSocket::note_drops(std::optional<std::uint32_t> drops) {
   if (drops) stats_.kernel_drops += *drops - static_cast<std::uint32_t>(stats_.kernel_drops);
 }
 
-/// One system call for as much of the train as it takes.
-int UdpSocket::send_now(std::size_t first, std::size_t count) {
-  if (stats_.segmenting && count > 1) {
-    const int failure =
-        faults_ == nullptr ? 0 : faults_->segmentation_error(stats_.trains_segmented);
-    const int sent = failure == 0 ? sending_->send_segmented(fd_, first, count) : -1;
-    if (failure != 0) errno = failure;
-    if (sent >= 0) {
-      ++stats_.trains_segmented;
-      return sent;
-    }
-    // No checksum offload, a tunnel, datagrams larger than the path's MTU: go on without, and send
-    // the same bytes again. Other errors are for the caller.
-    if (errno != EIO && errno != EINVAL && errno != EMSGSIZE && errno != EOPNOTSUPP) return -1;
-    stats_.segmenting = false;
-    ++stats_.send_calls;
+/// The train as one message for the kernel, or the network card, to cut. nullopt: not on this path,
+/// or not any more.
+std::optional<int> UdpSocket::send_segmented(const SocketAddress& destination, std::size_t first,
+                                             std::size_t count) {
+  if (!stats_.segmenting || count == 1) return std::nullopt;
+  if (!not_segmented_.empty() && !not_segmented_.may_try(destination, now())) return std::nullopt;
+  ++stats_.send_calls;
+  errno =
+      faults_ == nullptr ? 0 : faults_->segmentation_error(stats_.trains_segmented, destination);
+  const int sent = errno == 0 ? sending_->send_segmented(fd_, first, count) : -1;
+  if (sent >= 0) {
+    ++stats_.trains_segmented;
+    if (!not_segmented_.empty()) not_segmented_.worked(destination);
+  } else if (errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP) {
+    // No checksum offload, a tunnel, datagrams larger than the path's MTU: the same bytes go again
+    // without, and those of this path for some time.
+    ++stats_.trains_refused;
+    not_segmented_.refused(destination, now());
+  } else {
+    return -1;
   }
-  return sending_->send(fd_, first, count, batched_);
+  stats_.unsegmented_paths = not_segmented_.size();
+  return sent >= 0 ? std::optional(sent) : std::nullopt;
 }
 
-int UdpSocket::send_some(std::size_t first, std::size_t count) {
+/// One system call for as much of the train as it takes.
+int UdpSocket::send_now(const SocketAddress& destination, std::size_t first, std::size_t count) {
+  if (const auto sent = send_segmented(destination, first, count)) return *sent;
   ++stats_.send_calls;
-  if (faults_ == nullptr) return send_now(first, count);
+  return sending_->send(fd_, first, count, stats_.batching);
+}
+
+int UdpSocket::send_some(const SocketAddress& destination, std::size_t first, std::size_t count) {
+  if (faults_ == nullptr) return send_now(destination, first, count);
   for (std::size_t i = 0; i < count; ++i) {
     const int failure = i == 0 && next_failure_ != 0
                             ? std::exchange(next_failure_, 0)
@@ -214,7 +226,7 @@ int UdpSocket::send_some(std::size_t first, std::size_t count) {
     count = i;
   }
   if (faults_->drop_sent()) return static_cast<int>(count);
-  return send_now(first, count);
+  return send_now(destination, first, count);
 }
 
 UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::TrainBuffer& train,
@@ -227,7 +239,7 @@ UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::
   std::size_t next = first;
   unsigned retries = 0;
   while (next < transmit.segments) {
-    const int count = send_some(next, transmit.segments - next);
+    const int count = send_some(transmit.destination, next, transmit.segments - next);
     if (count >= 0) {
       next += static_cast<std::size_t>(count);
       stats_.datagrams_sent += static_cast<std::size_t>(count);
@@ -252,6 +264,9 @@ UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::
         ++next;
         retries = 0;
         break;
+      case ENOSYS:  // some containers forbid sendmmsg
+        stats_.batching = false;
+        [[fallthrough]];
       default:
         if (++retries <= kSoftRetries) {
           ++stats_.send_retried;

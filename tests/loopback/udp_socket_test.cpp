@@ -146,6 +146,92 @@ TEST_CASE("Datagrams of another size than the slots are picked up whole") {
   }
 }
 
+namespace {
+
+/// A card that cannot cut trains for one destination, as long as it is `broken`.
+class CannotCut : public net::SocketFaults {
+ public:
+  int segmentation_error(std::uint64_t, const SocketAddress& destination) override {
+    ++asked;
+    return broken && destination == for_destination ? EIO : 0;
+  }
+  SocketAddress for_destination;
+  bool broken = true;
+  unsigned asked = 0;
+};
+
+}  // namespace
+
+TEST_CASE("One path that cannot cut trains does not slow down others, and is tried again later") {
+  CannotCut faults;
+  auto from = open_socket({.segmentation_retry = 50ms, .faults = &faults});
+  auto bad = open_socket({.bind = loopback4()});
+  // Another host: 127.0.0.2.
+  SocketAddress other = loopback4();
+  other.ip[3] = 2;
+  auto good = open_socket({.bind = other});
+  faults.for_destination = bad.local_address();
+  Train train(20, 500);
+  const auto send_to = [&](const net::UdpSocket& to) {
+    train.transmit.destination = to.local_address();
+    CHECK(from.send(train.transmit, train.buffer, 0).taken == 20);
+  };
+  const TimePoint begin = net::now();
+  for (int i = 0; i < 3; ++i) {
+    send_to(bad);
+    send_to(good);
+  }
+  if (net::now() - begin < 50ms) {
+    CHECK(from.stats().trains_refused == 1);
+    CHECK(faults.asked == 4);
+  }
+  CHECK(from.stats().trains_segmented == 3);
+  CHECK(from.stats().unsegmented_paths == 1);
+
+  net::Poller::nap(net::now() + 50ms);
+  faults.broken = false;
+  send_to(bad);
+  CHECK(from.stats().trains_segmented == 4);
+  CHECK(from.stats().unsegmented_paths == 0);
+  send_to(bad);
+  CHECK(from.stats().trains_segmented == 5);
+  const Room room;
+  CHECK(receive_all(bad, room).size() == 5 * 20);
+  CHECK(receive_all(good, room).size() == 3 * 20);
+}
+
+TEST_CASE("No size of datagrams is a cliff: each call brings as many as fit into a UDP message") {
+  // A peer tool was a hundred times slower with an MTU of 1499 than with 1500, for the kernel then
+  // joined one datagram more than it had room for.
+  const std::size_t wrong_by = GENERATE(0U, 3U);  // slots are as large as expected, or larger
+  auto from = open_socket();
+  auto to = open_socket();
+  for (std::size_t size = 500; size <= 9000; size += 7) {
+    CAPTURE(size, wrong_by);
+    const std::size_t count = std::min(udt::kMaxTrainSegments, udt::kMaxTrainBytes / size);
+    Train train(count, size - wire::kHeaderSize);
+    train.transmit.destination = to.local_address();
+    const Room room(size - wire::kHeaderSize + wrong_by);
+    const std::uint64_t sent_before = from.stats().send_calls;
+    const std::uint64_t received_before = to.stats().receive_calls;
+    constexpr std::size_t kTrains = 3;
+    for (std::size_t i = 0; i < kTrains; ++i)
+      REQUIRE(from.send(train.transmit, train.buffer, 0).taken == count);
+    const auto came = receive_all(to, room);
+    REQUIRE(came.size() == kTrains * count);
+    for (std::size_t i = 0; i < came.size(); ++i) {
+      const std::size_t nth = i % count;
+      const std::size_t payload = size - wire::kHeaderSize;
+      if (came[i].head[0] != train.buffer.heads[nth][0] ||
+          !equal(came[i].payload, ByteView(train.bytes).subspan(nth * payload, payload)))
+        FAIL("wrong bytes");
+      if (wrong_by == 0 && !came[i].in_place) FAIL("not in place");
+    }
+    REQUIRE(from.stats().send_calls - sent_before == kTrains);
+    REQUIRE(to.stats().receive_calls - received_before == kTrains + 1);  // the last finds nothing
+  }
+}
+
 TEST_CASE("Sending from the middle of a train sends the rest only") {
   auto from = open_socket();
   auto to = open_socket();
