@@ -29,7 +29,8 @@ class ReceiveUnits {
   virtual void end_loan() = 0;
   /// Keeps a payload until it is released: in place if it begins where a lent room begins, else by
   /// a copy. Payloads that were read one behind the other and have the usual size are adjacent.
-  /// REQUIRES: fewer payloads are held than the limit, and it is no larger than the largest.
+  /// REQUIRES: fewer payloads are held than the limit; it is no larger than the largest; of a lent
+  /// room no payload was committed before.
   virtual Unit commit(ByteView payload) = 0;
   virtual void release(const Unit& unit) = 0;
   /// Payloads moved inside user space so far.

@@ -71,7 +71,11 @@ class UnitsWalk {
     XFER_ASSERT(lent <= asked);
     rooms_.assign(rooms.begin(), rooms.begin() + static_cast<std::ptrdiff_t>(lent));
     check_adjacent();
-    for (const MutByteView room : rooms_) fill(room);
+    std::vector<std::vector<std::byte>> read;
+    for (const MutByteView room : rooms_) {
+      fill(room);
+      read.emplace_back(room.begin(), room.end());
+    }
     check();  // what is lent is not held
     const std::size_t used = choices_.below(lent + 1);
     for (std::size_t i = 0; i < used; ++i) {
@@ -81,11 +85,10 @@ class UnitsWalk {
       if (held_.size() == limits_.packets) break;
       const MutByteView room = rooms_[i];
       const std::size_t size = fate == 2 ? choices_.below(room.size() + 1) : room.size();
-      const std::vector<std::byte> before(room.begin(), room.end());
       const std::uint64_t copies = pool_.copies();
       const udt::Unit unit = pool_.commit(ByteView(room).first(size));
       XFER_ASSERT(unit.data == room.data() && pool_.copies() == copies);
-      keep(unit, ByteView(before).first(size));
+      keep(unit, ByteView(read[i]).first(size));
     }
   }
 
@@ -106,13 +109,25 @@ class UnitsWalk {
 
   void commit_elsewhere() {
     if (held_.size() == limits_.packets) return;
+    const std::uint64_t copies = pool_.copies();
+    if (!held_.empty() && choices_.below(8) == 0) {  // the same bytes once more
+      const Held again = held_[choices_.below(held_.size())];
+      if (is_lent(again.unit)) return;
+      keep(pool_.commit({again.unit.data, again.unit.size}), again.bytes);
+      XFER_ASSERT(pool_.copies() == copies + 1);
+      return;
+    }
     // The same size again and again now and then, to move the distance of slots.
     if (choices_.below(4) == 0) usual_size_ = choices_.below(limits_.payload_size + 1);
     std::vector<std::byte> payload(usual_size_);
     fill(payload);
-    const std::uint64_t copies = pool_.copies();
     keep(pool_.commit(payload), payload);
     XFER_ASSERT(pool_.copies() == copies + 1);
+  }
+
+  [[nodiscard]] bool is_lent(const udt::Unit& unit) const {
+    return std::any_of(rooms_.begin(), rooms_.end(),
+                       [&](MutByteView room) { return room.data() == unit.data; });
   }
 
   void release(std::size_t index) {
