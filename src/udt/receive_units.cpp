@@ -124,15 +124,16 @@ Unit UnitPool::commit(ByteView payload) {
   XFER_ASSERT(payload.size() <= payload_size_);
   note_size(payload.size());
   Place place = 0;
-  if (is_lent(payload.data(), place)) return keep(place, payload.size());
+  if (is_lent(payload.data(), place)) return keep(place, payload);
   return keep_copy(payload);
 }
 
-Unit UnitPool::keep(Place place, std::size_t size) {
+/// What is in slot `place` is kept there.
+Unit UnitPool::keep(Place place, ByteView payload) {
   const std::uint32_t block = open_[place / block_slots_];
   ++blocks_[block].held;
   next_ = std::max(next_, place + 1);
-  return {slot(place).data(), static_cast<std::uint32_t>(size), block};
+  return {payload.data(), static_cast<std::uint32_t>(payload.size()), block};
 }
 
 Unit UnitPool::keep_copy(ByteView payload) {
@@ -140,9 +141,11 @@ Unit UnitPool::keep_copy(ByteView payload) {
   if (loan_begin_ == loan_end_) end_loan();
   // Lent room may hold what is not committed yet.
   const Place place = std::max(next_, loan_end_);
-  if (!has(place) || slot(place).size() < payload.size()) return keep_apart(payload);
-  std::copy(payload.begin(), payload.end(), slot(place).begin());
-  return keep(place, payload.size());
+  if (!has(place)) return keep_apart(payload);
+  const MutByteView room = slot(place);
+  if (room.size() < payload.size()) return keep_apart(payload);
+  std::copy(payload.begin(), payload.end(), room.begin());
+  return keep(place, room.first(payload.size()));
 }
 
 Unit UnitPool::keep_apart(ByteView payload) {

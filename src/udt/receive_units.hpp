@@ -91,7 +91,7 @@ class UnitPool final : public ReceiveUnits {
   bool has(Place place);
   [[nodiscard]] MutByteView slot(Place place) const;
   [[nodiscard]] bool is_lent(const std::byte* data, Place& place) const;
-  Unit keep(Place place, std::size_t size);
+  Unit keep(Place place, ByteView payload);
   Unit keep_copy(ByteView payload);
   Unit keep_apart(ByteView payload);
   void note_size(std::size_t size);

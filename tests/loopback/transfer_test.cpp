@@ -75,6 +75,25 @@ TEST_CASE("Peers with different packet sizes use the smaller one, and room of th
   CHECK(pair.accepted->stats().payload_copies == 0);
 }
 
+TEST_CASE("Connections that share a socket do not get into each other's memory") {
+  auto listener = make_listener();
+  auto caller = make_driver({.bind = loopback4()});
+  std::vector<Pair> pairs;
+  for (int i = 0; i < 3; ++i) {
+    auto connected = caller->connect(listener->local_address(), {});
+    REQUIRE(connected.has_value());
+    auto accepted = listener->accept(kPatience);
+    REQUIRE(accepted.has_value());
+    pairs.push_back({nullptr, nullptr, std::move(*accepted), std::move(*connected)});
+  }
+  std::vector<std::string> results(pairs.size(), "not run");
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    threads.emplace_back([&, i] { results[i] = exchange(pairs[i], 5 * kMegabyte, kMegabyte); });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& result : results) CHECK(result == "");
+}
+
 TEST_CASE("A send ring much smaller than the data is refilled as acknowledgements come") {
   PairOptions options;
   options.caller.send_ring = net::kMinSendRing;
