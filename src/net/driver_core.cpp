@@ -14,8 +14,9 @@ namespace xfer::net {
 
 namespace {
 
-/// Datagrams received, and trains sent, in one turn before the other side of the loop gets its
-/// share. A light ACK is due each 64 packets, so a larger receive budget would delay it.
+/// Datagrams received (a train more at most), and trains sent, in one turn before the other side of
+/// the loop gets its share. A light ACK is due each 64 packets, so a larger receive budget would
+/// delay it.
 constexpr std::size_t kReceiveBudget = 64;
 constexpr unsigned kTrainBudget = 4;
 
@@ -145,22 +146,16 @@ void DriverCore::run_commands(TimePoint now) {
 
 bool DriverCore::receive() {
   received_ = 0;
-  if (!look_at_socket_) return false;
-  std::size_t budget = kReceiveBudget;
-  while (budget > 0) {
-    const std::size_t lent =
-        endpoint_.lend(std::span(slots_).first(std::min(budget, slots_.size())));
-    const std::size_t count = socket_.receive(std::span(slots_).first(lent), datagrams_);
+  while (look_at_socket_ && received_ < kReceiveBudget) {
+    const std::size_t lent = endpoint_.lend(slots_);
+    look_at_socket_ = socket_.receive(std::span(slots_).first(lent));
     const TimePoint now = read_clock();
-    for (std::size_t i = 0; i < count; ++i) endpoint_.handle_datagram(datagrams_[i], now);
-    received_ += count;
-    if (count < lent) {
-      look_at_socket_ = false;
-      return false;
+    while (const auto datagram = socket_.next_datagram()) {
+      endpoint_.handle_datagram(*datagram, now);
+      ++received_;
     }
-    budget -= count;
   }
-  return true;
+  return look_at_socket_;
 }
 
 void DriverCore::handle_network_errors() {

@@ -130,7 +130,6 @@ class DriverCore {
   // Network thread only.
   std::uint64_t listen_window_ = 0;  ///< bytes
   std::array<udt::ReceiveSlot, udt::kMaxReceiveBatch> slots_{};
-  std::array<udt::ReceivedDatagram, udt::kMaxReceiveBatch> datagrams_{};
   udt::TrainBuffer train_{};
   Unsent unsent_{};
   TimePoint now_{};

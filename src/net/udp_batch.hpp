@@ -46,66 +46,66 @@ struct alignas(cmsghdr) ControlRoom {
       bytes;
 };
 
-/// The kernel's description of room for datagrams to come.
+/// The kernel's description of room for datagrams to come, and the way through what came.
+///
+/// A message, which the kernel may have put together from many datagrams of one sender and size
+/// (UDP_GRO, udp(7)), is scattered over slots: head, payload, head, payload, and so on. Datagrams
+/// of the size that the slots were made for are then where they belong. All others are picked up
+/// from the slots, and from the spare room behind them, one by one.
 class ReceiveBatch {
  public:
-  /// Reads into `slots` with one call, or into the first of them if not `batched`.
-  /// @return how many datagrams came; -1: none, errno says why.
-  int receive(int fd, std::span<const udt::ReceiveSlot> slots, bool batched);
+  struct Mode {
+    bool batched = true;  ///< several messages per call
+    bool joined = true;   ///< messages may hold several datagrams
+  };
 
-  /// Describes datagram `index` of the last call.
-  /// @param kernel_drops  set when the kernel reports its drop counter with this datagram.
-  udt::ReceivedDatagram describe(std::size_t index, const udt::ReceiveSlot& slot,
-                                 const ClockPair& at_read,
-                                 std::optional<std::uint32_t>& kernel_drops);
+  ReceiveBatch();
 
- private:
-  std::array<sockaddr_storage, udt::kMaxReceiveBatch> sources_{};
-  std::array<ControlRoom, udt::kMaxReceiveBatch> controls_{};
-  std::array<std::array<iovec, 2>, udt::kMaxReceiveBatch> pieces_{};
-  std::array<mmsghdr, udt::kMaxReceiveBatch> messages_{};
-  TimePoint last_arrival_{};
-};
-
-/// Room for messages that the kernel may have put together from many datagrams of one sender
-/// (UDP_GRO, udp(7)), and the way through the datagrams in them.
-class CoalescedBatch {
- public:
-  CoalescedBatch();
-
-  /// Reads messages with one call, about enough for `wanted` datagrams.
-  /// REQUIRES: next() has returned nullopt, or nothing was read yet. Ends the views of the batch
-  /// before.
+  /// Reads with one call. REQUIRES: next() has returned nullopt, or nothing was read yet; `slots`
+  /// is not empty.
   /// @return how many messages came; -1: none, errno says why.
-  int receive(int fd, std::size_t wanted);
-  /// Messages asked for in the last call.
-  [[nodiscard]] std::size_t asked() const { return asked_; }
-  /// The next datagram of what was read; nullopt: no more.
+  int receive(int fd, std::span<const udt::ReceiveSlot> slots, const Mode& mode);
+  /// Whether the last call brought as many messages as it had room for.
+  [[nodiscard]] bool full() const { return came_ == asked_; }
+  /// The next datagram of what was read; nullopt: no more. Valid until the next call.
   std::optional<udt::ReceivedDatagram> next();
-  /// The kernel's drop counter, if it came with the last call.
+  /// The kernel's drop counter, if it came with the messages opened so far.
   [[nodiscard]] std::optional<std::uint32_t> kernel_drops() const { return kernel_drops_; }
 
  private:
   static constexpr std::size_t kMessages = udt::kMaxReceiveBatch;
   static constexpr std::size_t kMessageSize = 65'536;  // no UDP message is larger
+  static constexpr std::size_t kPieces = 3;            // head, payload, spare room
 
+  void choose_shape(std::size_t slots, const Mode& mode);
+  void describe_room(std::span<const udt::ReceiveSlot> slots);
   void open_message();
+  [[nodiscard]] bool is_in_place(std::size_t size) const;
+  void pass(std::size_t size);
+  MutByteView pick_up(std::size_t size);
 
-  std::unique_ptr<std::byte[]> memory_;  // kMessages x kMessageSize, touched only where used
   std::array<sockaddr_storage, kMessages> sources_{};
   std::array<ControlRoom, kMessages> controls_{};
-  std::array<iovec, kMessages> pieces_{};
+  std::array<iovec, kMessages * kPieces> pieces_{};  // without gaps, in order
   std::array<mmsghdr, kMessages> messages_{};
-  std::size_t asked_ = 0;
-  std::size_t came_ = 0;
-  std::size_t current_ = 0;            // message that is being taken apart
-  ByteView rest_;                      // of it
-  std::size_t stride_ = 0;             // size of the datagrams in it, but the last
-  udt::ReceivedDatagram description_;  // what they have in common
+  std::unique_ptr<std::byte[]> spare_;    // kMessages x kMessageSize, touched only where used
+  std::unique_ptr<std::byte[]> pick_up_;  // for one datagram
+
+  // Shape of the read.
+  std::size_t asked_ = 1;  ///< messages
+  std::size_t slots_per_message_ = 1;
+  std::size_t came_ = 0;  ///< messages
+  unsigned lone_ = 0;     ///< messages of one datagram in a row
+
+  // The message that is being taken apart.
+  std::size_t current_ = 0;
+  std::size_t left_ = 0;               ///< bytes of it
+  std::size_t stride_ = 0;             ///< size of the datagrams in it, but the last
+  std::size_t piece_ = 0;              ///< where the next datagram begins
+  std::size_t offset_ = 0;             ///< in that piece
+  udt::ReceivedDatagram description_;  ///< what they have in common
   ClockPair at_read_{};
   TimePoint last_arrival_{};
-  std::size_t datagrams_per_message_ = 1;  // of the last batch
-  std::size_t datagrams_ = 0;              // of this batch so far
   std::optional<std::uint32_t> kernel_drops_;
 };
 

@@ -57,15 +57,8 @@ TimePoint arrival_of(const Ancillary& ancillary, const ClockPair& at_read, TimeP
   return std::max(arrival, last);
 }
 
-void describe_room(msghdr& message, sockaddr_storage& source, std::span<iovec> pieces,
-                   ControlRoom& control) {
-  message.msg_name = &source;
-  message.msg_namelen = sizeof source;
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = pieces.size();
-  message.msg_control = &control;
-  message.msg_controllen = sizeof control;
-  message.msg_flags = 0;
+MutByteView view(const iovec& piece) {
+  return {static_cast<std::byte*>(piece.iov_base), piece.iov_len};
 }
 
 }  // namespace
@@ -117,70 +110,74 @@ int SendBatch::send_segmented(int fd, std::size_t first, std::size_t count) {
   return ::sendmsg(fd, &message, MSG_DONTWAIT) < 0 ? -1 : static_cast<int>(count);
 }
 
-int ReceiveBatch::receive(int fd, std::span<const udt::ReceiveSlot> slots, bool batched) {
-  const std::size_t count = batched ? std::min(slots.size(), messages_.size()) : 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    pieces_[i] = {piece(slots[i].head), piece(slots[i].payload)};
-    describe_room(messages_[i].msg_hdr, sources_[i], pieces_[i], controls_[i]);
-  }
-  if (batched)
-    return ::recvmmsg(fd, messages_.data(), static_cast<unsigned>(count), MSG_DONTWAIT, nullptr);
-  const ssize_t size = ::recvmsg(fd, &messages_[0].msg_hdr, MSG_DONTWAIT);
-  if (size < 0) return -1;
-  messages_[0].msg_len = static_cast<unsigned>(size);
-  return 1;
+ReceiveBatch::ReceiveBatch()
+    : spare_(std::make_unique_for_overwrite<std::byte[]>(kMessages * kMessageSize)),
+      pick_up_(std::make_unique_for_overwrite<std::byte[]>(kMessageSize)) {}
+
+/// With joining: one message a call, whose datagrams then are where they belong whatever their
+/// number. After many lone datagrams in a row nothing is joined on this path: then, as without
+/// joining, many messages of one datagram, some more than the last time.
+void ReceiveBatch::choose_shape(std::size_t slots, const Mode& mode) {
+  constexpr unsigned kNothingIsJoined = 64;
+  const bool one = !mode.batched || (mode.joined && lone_ < kNothingIsJoined);
+  asked_ = one ? 1 : std::min({std::max<std::size_t>(2 * came_, 8), slots, kMessages});
+  slots_per_message_ = one && mode.joined ? slots : 1;
 }
 
-udt::ReceivedDatagram ReceiveBatch::describe(std::size_t index, const udt::ReceiveSlot& slot,
-                                             const ClockPair& at_read,
-                                             std::optional<std::uint32_t>& kernel_drops) {
-  mmsghdr& message = messages_[index];
-  udt::ReceivedDatagram datagram;
-  datagram.from = from_sockaddr(sources_[index]);
-  datagram.truncated = (message.msg_hdr.msg_flags & MSG_TRUNC) != 0;
-  const std::size_t head = std::min<std::size_t>(message.msg_len, slot.head.size());
-  datagram.head = slot.head.first(head);
-  datagram.payload =
-      slot.payload.first(std::min<std::size_t>(message.msg_len - head, slot.payload.size()));
-
-  const Ancillary ancillary = read_ancillary(message.msg_hdr);
-  if (ancillary.drops) kernel_drops = ancillary.drops;
-  datagram.arrival = arrival_of(ancillary, at_read, last_arrival_);
-  last_arrival_ = datagram.arrival;
-  return datagram;
-}
-
-CoalescedBatch::CoalescedBatch()
-    : memory_(std::make_unique_for_overwrite<std::byte[]>(kMessages * kMessageSize)) {}
-
-int CoalescedBatch::receive(int fd, std::size_t wanted) {
-  // Few large messages or many small ones, as the last batch had.
-  asked_ = std::clamp<std::size_t>(wanted / datagrams_per_message_, 1, kMessages);
+void ReceiveBatch::describe_room(std::span<const udt::ReceiveSlot> slots) {
+  iovec* free = pieces_.data();
   for (std::size_t i = 0; i < asked_; ++i) {
-    pieces_[i] = {memory_.get() + i * kMessageSize, kMessageSize};
-    describe_room(messages_[i].msg_hdr, sources_[i], std::span(pieces_).subspan(i, 1),
-                  controls_[i]);
+    iovec* const first = free;
+    std::size_t room = 0;
+    for (const auto& slot : slots.subspan(i * slots_per_message_, slots_per_message_)) {
+      if (room >= kMessageSize) break;
+      *free++ = piece(slot.head);
+      *free++ = piece(slot.payload);
+      room += slot.head.size() + slot.payload.size();
+    }
+    *free++ = {spare_.get() + i * kMessageSize, kMessageSize};
+    msghdr& message = messages_[i].msg_hdr;
+    message.msg_name = &sources_[i];
+    message.msg_namelen = sizeof sources_[i];
+    message.msg_iov = first;
+    message.msg_iovlen = static_cast<std::size_t>(free - first);
+    message.msg_control = &controls_[i];
+    message.msg_controllen = sizeof controls_[i];
+    message.msg_flags = 0;
   }
-  came_ = current_ = datagrams_ = 0;
-  rest_ = {};
+}
+
+int ReceiveBatch::receive(int fd, std::span<const udt::ReceiveSlot> slots, const Mode& mode) {
+  choose_shape(slots.size(), mode);
+  describe_room(slots);
+  came_ = current_ = left_ = 0;
   kernel_drops_.reset();
-  const int count =
-      ::recvmmsg(fd, messages_.data(), static_cast<unsigned>(asked_), MSG_DONTWAIT, nullptr);
-  if (count <= 0) return count;
-  came_ = static_cast<std::size_t>(count);
+  if (asked_ > 1) {
+    const int count =
+        ::recvmmsg(fd, messages_.data(), static_cast<unsigned>(asked_), MSG_DONTWAIT, nullptr);
+    if (count <= 0) return count;
+    came_ = static_cast<std::size_t>(count);
+  } else {
+    const ssize_t size = ::recvmsg(fd, &messages_[0].msg_hdr, MSG_DONTWAIT);
+    if (size < 0) return -1;
+    messages_[0].msg_len = static_cast<unsigned>(size);
+    came_ = 1;
+  }
   at_read_ = now_on_both();
   open_message();
-  return count;
+  return static_cast<int>(came_);
 }
 
-void CoalescedBatch::open_message() {
+void ReceiveBatch::open_message() {
   msghdr& message = messages_[current_].msg_hdr;
-  rest_ = {memory_.get() + current_ * kMessageSize, messages_[current_].msg_len};
   const Ancillary ancillary = read_ancillary(message);
   if (ancillary.drops) kernel_drops_ = ancillary.drops;
+  left_ = messages_[current_].msg_len;
   stride_ = ancillary.segment_size && *ancillary.segment_size > 0
                 ? static_cast<std::size_t>(*ancillary.segment_size)
                 : kMessageSize;
+  lone_ = left_ > stride_ ? 0 : lone_ + 1;
+  piece_ = offset_ = 0;
   last_arrival_ = arrival_of(ancillary, at_read_, last_arrival_);
   description_ = {};
   description_.from = from_sockaddr(sources_[current_]);
@@ -188,22 +185,50 @@ void CoalescedBatch::open_message() {
   description_.arrival = last_arrival_;
 }
 
-std::optional<udt::ReceivedDatagram> CoalescedBatch::next() {
+std::optional<udt::ReceivedDatagram> ReceiveBatch::next() {
   if (current_ == came_) return std::nullopt;
-  const ByteView datagram = rest_.first(std::min(stride_, rest_.size()));
-  rest_ = rest_.subspan(datagram.size());
-  ++datagrams_;
+  const std::size_t size = std::min(stride_, left_);
   udt::ReceivedDatagram result = description_;
-  result.head = datagram.first(std::min(datagram.size(), wire::kHeaderSize));
-  result.payload = datagram.subspan(result.head.size());
-
-  if (rest_.empty()) {
-    if (++current_ == came_)
-      datagrams_per_message_ = datagrams_ / came_;
-    else
-      open_message();
+  const MutByteView bytes = is_in_place(size) ? MutByteView{} : pick_up(size);
+  if (bytes.data() == nullptr) {
+    const iovec* const slot = &messages_[current_].msg_hdr.msg_iov[piece_];
+    result.head = view(slot[0]).first(std::min(size, slot[0].iov_len));
+    result.payload = view(slot[1]).first(size - result.head.size());
+  } else {
+    result.head = bytes.first(std::min(size, wire::kHeaderSize));
+    result.payload = bytes.subspan(result.head.size());
   }
+  pass(size);
+  left_ -= size;
+  if (left_ == 0 && ++current_ < came_) open_message();
   return result;
+}
+
+/// Whether the next datagram begins at a slot and ends in it.
+bool ReceiveBatch::is_in_place(std::size_t size) const {
+  const msghdr& message = messages_[current_].msg_hdr;
+  if (offset_ != 0 || piece_ % 2 != 0 || piece_ + 1 >= message.msg_iovlen) return false;
+  return size <= message.msg_iov[piece_].iov_len + message.msg_iov[piece_ + 1].iov_len;
+}
+
+/// Goes `size` bytes on in the pieces of the message.
+void ReceiveBatch::pass(std::size_t size) {
+  const iovec* const pieces = messages_[current_].msg_hdr.msg_iov;
+  offset_ += size;
+  while (offset_ > 0 && offset_ >= pieces[piece_].iov_len) offset_ -= pieces[piece_++].iov_len;
+}
+
+/// Copies the next datagram into one piece.
+MutByteView ReceiveBatch::pick_up(std::size_t size) {
+  const iovec* from = &messages_[current_].msg_hdr.msg_iov[piece_];
+  std::size_t offset = offset_;
+  for (std::size_t done = 0; done < size; ++from, offset = 0) {
+    const auto part =
+        view(*from).subspan(offset).first(std::min(size - done, from->iov_len - offset));
+    std::copy(part.begin(), part.end(), pick_up_.get() + done);
+    done += part.size();
+  }
+  return {pick_up_.get(), size};
 }
 
 }  // namespace xfer::net

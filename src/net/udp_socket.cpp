@@ -53,15 +53,14 @@ UdpSocket::UdpSocket()
 UdpSocket::UdpSocket(UdpSocket&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       family_(other.family_),
-      batched_(other.batched_),
       faults_(other.faults_),
       next_failure_(other.next_failure_),
       local_(other.local_),
       stats_(other.stats_),
       local_error_(other.local_error_),
+      not_segmented_(std::move(other.not_segmented_)),
       sending_(std::move(other.sending_)),
-      receiving_(std::move(other.receiving_)),
-      coalesced_(std::move(other.coalesced_)) {}
+      receiving_(std::move(other.receiving_)) {}
 
 UdpSocket::~UdpSocket() { close(); }
 
@@ -115,7 +114,8 @@ bool UdpSocket::bind_to(const SocketAddress& address, int family) {
 }
 
 void UdpSocket::set_options(const SocketOptions& options) {
-  batched_ = options.batched;
+  stats_.batching = options.batched;
+  not_segmented_ = RefusedPaths(options.segmentation_retry);
   faults_ = options.faults;
   stats_.receive_buffer = set_buffer(fd_, SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer);
   stats_.send_buffer = set_buffer(fd_, SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer);
@@ -125,7 +125,6 @@ void UdpSocket::set_options(const SocketOptions& options) {
   // Setting 0 tells whether the kernel knows it; each train brings its own size.
   if (options.gso && options.batched) stats_.segmenting = set_int(fd_, SOL_UDP, UDP_SEGMENT, 0);
   if (options.gro && options.batched) stats_.coalescing = set_int(fd_, SOL_UDP, UDP_GRO, 1);
-  if (stats_.coalescing) coalesced_ = std::make_unique<CoalescedBatch>();
   // An IPv6 socket needs the IPv4 options too, for its IPv4 peers.
   set_int(fd_, IPPROTO_IP, IP_RECVERR, 1);
   set_int(fd_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
@@ -145,64 +144,30 @@ bool UdpSocket::allow_fragments() {
   return stats_.fragmenting;
 }
 
-std::size_t UdpSocket::receive(std::span<const udt::ReceiveSlot> slots,
-                               std::span<udt::ReceivedDatagram> out) {
-  std::size_t filled =
-      coalesced_ ? receive_coalesced(out.first(slots.size())) : receive_into(slots, out);
-  stats_.datagrams_received += filled;
-  if (faults_ != nullptr) {
-    const auto dropped =
-        std::remove_if(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(filled),
-                       [this](const auto&) { return faults_->drop_received(); });
-    filled = static_cast<std::size_t>(dropped - out.begin());
+bool UdpSocket::receive(std::span<const udt::ReceiveSlot> slots) {
+  unsigned retries = 0;
+  while (true) {
+    ++stats_.receive_calls;
+    if (receiving_->receive(fd_, slots, {stats_.batching, stats_.coalescing}) >= 0)
+      return receiving_->full();
+    if (is_over(retries)) return false;
   }
-  return filled;
 }
 
-std::size_t UdpSocket::receive_coalesced(std::span<udt::ReceivedDatagram> out) {
-  std::size_t filled = 0;
-  unsigned retries = 0;
-  while (filled < out.size()) {
-    if (auto datagram = coalesced_->next()) {
-      out[filled++] = *datagram;
-      continue;
-    }
-    if (filled > 0) break;  // reading on would end the views handed out
-    ++stats_.receive_calls;
-    const int count = coalesced_->receive(fd_, out.size());
-    if (count < 0 && is_over(count, retries)) break;
-    note_drops(coalesced_->kernel_drops());
+std::optional<udt::ReceivedDatagram> UdpSocket::next_datagram() {
+  while (auto datagram = receiving_->next()) {
+    ++stats_.datagrams_received;
+    note_drops(receiving_->kernel_drops());
+    if (faults_ == nullptr || !faults_->drop_received()) return datagram;
   }
-  return filled;
-}
-
-std::size_t UdpSocket::receive_into(std::span<const udt::ReceiveSlot> slots,
-                                    std::span<udt::ReceivedDatagram> out) {
-  std::size_t filled = 0;
-  unsigned retries = 0;
-  while (filled < slots.size()) {
-    const auto free = slots.subspan(filled);
-    ++stats_.receive_calls;
-    const int count = receiving_->receive(fd_, free, batched_);
-    if (count < 0) {
-      if (is_over(count, retries)) break;
-      continue;
-    }
-    const ClockPair at_read = now_on_both();
-    std::optional<std::uint32_t> drops;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-      out[filled + i] = receiving_->describe(i, free[i], at_read, drops);
-    note_drops(drops);
-    filled += static_cast<std::size_t>(count);
-    if (batched_) break;
-  }
-  return filled;
+  return std::nullopt;
 }
 
 /// After a receive call that failed: whether there is nothing to read for now.
-bool UdpSocket::is_over(int count, unsigned& retries) {
-  if (count >= 0 || errno == EINTR) return false;
+bool UdpSocket::is_over(unsigned& retries) {
+  if (errno == EINTR) return false;
   if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
+  if (errno == ENOSYS) stats_.batching = false;  // some containers forbid recvmmsg
   // A pending network error, reported once and about something we sent: nothing was lost.
   ++stats_.receive_errors;
   return ++retries > kSoftRetries;
@@ -212,29 +177,40 @@ void UdpSocket::note_drops(std::optional<std::uint32_t> drops) {
   if (drops) stats_.kernel_drops += *drops - static_cast<std::uint32_t>(stats_.kernel_drops);
 }
 
-/// One system call for as much of the train as it takes.
-int UdpSocket::send_now(std::size_t first, std::size_t count) {
-  if (stats_.segmenting && count > 1) {
-    const int failure =
-        faults_ == nullptr ? 0 : faults_->segmentation_error(stats_.trains_segmented);
-    const int sent = failure == 0 ? sending_->send_segmented(fd_, first, count) : -1;
-    if (failure != 0) errno = failure;
-    if (sent >= 0) {
-      ++stats_.trains_segmented;
-      return sent;
-    }
-    // No checksum offload, a tunnel, datagrams larger than the path's MTU: go on without, and send
-    // the same bytes again. Other errors are for the caller.
-    if (errno != EIO && errno != EINVAL && errno != EMSGSIZE && errno != EOPNOTSUPP) return -1;
-    stats_.segmenting = false;
-    ++stats_.send_calls;
+/// The train as one message for the kernel, or the network card, to cut. nullopt: not on this path,
+/// or not any more.
+std::optional<int> UdpSocket::send_segmented(const SocketAddress& destination, std::size_t first,
+                                             std::size_t count) {
+  if (!stats_.segmenting || count == 1) return std::nullopt;
+  if (!not_segmented_.empty() && !not_segmented_.may_try(destination, now())) return std::nullopt;
+  ++stats_.send_calls;
+  errno =
+      faults_ == nullptr ? 0 : faults_->segmentation_error(stats_.trains_segmented, destination);
+  const int sent = errno == 0 ? sending_->send_segmented(fd_, first, count) : -1;
+  if (sent >= 0) {
+    ++stats_.trains_segmented;
+    if (!not_segmented_.empty()) not_segmented_.worked(destination);
+  } else if (errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP) {
+    // No checksum offload, a tunnel, datagrams larger than the path's MTU: the same bytes go again
+    // without, and those of this path for some time.
+    ++stats_.trains_refused;
+    not_segmented_.refused(destination, now());
+  } else {
+    return -1;
   }
-  return sending_->send(fd_, first, count, batched_);
+  stats_.unsegmented_paths = not_segmented_.size();
+  return sent >= 0 ? std::optional(sent) : std::nullopt;
 }
 
-int UdpSocket::send_some(std::size_t first, std::size_t count) {
+/// One system call for as much of the train as it takes.
+int UdpSocket::send_now(const SocketAddress& destination, std::size_t first, std::size_t count) {
+  if (const auto sent = send_segmented(destination, first, count)) return *sent;
   ++stats_.send_calls;
-  if (faults_ == nullptr) return send_now(first, count);
+  return sending_->send(fd_, first, count, stats_.batching);
+}
+
+int UdpSocket::send_some(const SocketAddress& destination, std::size_t first, std::size_t count) {
+  if (faults_ == nullptr) return send_now(destination, first, count);
   for (std::size_t i = 0; i < count; ++i) {
     const int failure = i == 0 && next_failure_ != 0
                             ? std::exchange(next_failure_, 0)
@@ -250,7 +226,7 @@ int UdpSocket::send_some(std::size_t first, std::size_t count) {
     count = i;
   }
   if (faults_->drop_sent()) return static_cast<int>(count);
-  return send_now(first, count);
+  return send_now(destination, first, count);
 }
 
 UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::TrainBuffer& train,
@@ -263,7 +239,7 @@ UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::
   std::size_t next = first;
   unsigned retries = 0;
   while (next < transmit.segments) {
-    const int count = send_some(next, transmit.segments - next);
+    const int count = send_some(transmit.destination, next, transmit.segments - next);
     if (count >= 0) {
       next += static_cast<std::size_t>(count);
       stats_.datagrams_sent += static_cast<std::size_t>(count);
@@ -288,6 +264,9 @@ UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::
         ++next;
         retries = 0;
         break;
+      case ENOSYS:  // some containers forbid sendmmsg
+        stats_.batching = false;
+        [[fallthrough]];
       default:
         if (++retries <= kSoftRetries) {
           ++stats_.send_retried;

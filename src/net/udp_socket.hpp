@@ -7,11 +7,11 @@
 
 #include "base/result.hpp"
 #include "base/socket_address.hpp"
+#include "net/refused_paths.hpp"
 #include "udt/transmit.hpp"
 
 namespace xfer::net {
 
-class CoalescedBatch;
 class ReceiveBatch;
 class SendBatch;
 
@@ -24,7 +24,9 @@ class SocketFaults {
   virtual int send_error(std::uint64_t /*datagram*/) { return 0; }
   /// Asked before the `train`-th train (from 0) is handed over for the kernel to cut: an errno to
   /// fail with, or 0.
-  virtual int segmentation_error(std::uint64_t /*train*/) { return 0; }
+  virtual int segmentation_error(std::uint64_t /*train*/, const SocketAddress& /*destination*/) {
+    return 0;
+  }
   /// Datagrams sent are dropped instead.
   virtual bool drop_sent() { return false; }
   /// Datagrams received are dropped instead.
@@ -44,7 +46,10 @@ struct SocketOptions {
   bool gso = true;
   /// The kernel puts received datagrams together (UDP_GRO) where it can; needs `batched`.
   bool gro = true;
-  bool kernel_timestamps = true;   ///< arrival times from the kernel
+  bool kernel_timestamps = true;  ///< arrival times from the kernel
+  /// How long the kernel is not asked to cut trains for a path after it could not; longer each
+  /// time.
+  Duration segmentation_retry = 10s;
   SocketFaults* faults = nullptr;  ///< tests only; must outlive the socket
 };
 
@@ -55,6 +60,7 @@ struct SocketStats {
   std::uint64_t send_calls = 0;
   std::uint64_t receive_calls = 0;
   std::uint64_t trains_segmented = 0;  ///< sent as one message for the kernel to cut
+  std::uint64_t trains_refused = 0;    ///< could not be sent so; sent in single messages
   std::uint64_t send_blocked = 0;      ///< the send buffer was full (EAGAIN); sent later
   std::uint64_t send_no_buffers =
       0;  ///< the kernel had no memory or queue space (ENOBUFS); sent later
@@ -68,10 +74,12 @@ struct SocketStats {
       0;  ///< datagrams lost because the receive buffer was full (SO_RXQ_OVFL)
   std::size_t receive_buffer = 0;  ///< effective size, bytes, comparable to what was asked for
   std::size_t send_buffer = 0;
-  std::uint32_t path_mtu = 0;  ///< last one the network reported, bytes; 0: none
-  bool fragmenting = false;    ///< "don't fragment" had to be given up
-  bool segmenting = false;     ///< trains are sent as one message; off for good once that failed
-  bool coalescing = false;     ///< received datagrams may come put together
+  std::uint32_t path_mtu = 0;         ///< last one the network reported, bytes; 0: none
+  bool fragmenting = false;           ///< "don't fragment" had to be given up
+  std::size_t unsegmented_paths = 0;  ///< hosts that trains are not sent so to, for a time
+  bool segmenting = false;            ///< trains are sent as one message, on paths that allow it
+  bool coalescing = false;            ///< received datagrams may come put together
+  bool batching = false;              ///< several datagrams per system call
 };
 
 /// A bad message from the network about a destination we sent to.
@@ -98,12 +106,14 @@ class UdpSocket {
   [[nodiscard]] SocketAddress local_address() const { return local_; }
   [[nodiscard]] const SocketStats& stats() const { return stats_; }
 
-  /// Reads datagrams and describes them in `out`, as many as there are `slots`. The descriptions
-  /// point into the slots, one each, or with coalescing into memory of the socket; either way they
-  /// are valid until the next call.
-  /// @return how many. Fewer than there were slots: the socket is empty for now.
-  std::size_t receive(std::span<const udt::ReceiveSlot> slots,
-                      std::span<udt::ReceivedDatagram> out);
+  /// Reads with one call, as much as came and fits into `slots` or into room of the socket; then
+  /// next_datagram() tells what came. REQUIRES: it has returned nullopt since the last read, and
+  /// `slots` is not empty.
+  /// @return whether there may be more to read.
+  bool receive(std::span<const udt::ReceiveSlot> slots);
+  /// The next datagram of the last read, in the slots if it fits, else in memory of the socket.
+  /// Valid until the next call. nullopt: no more.
+  std::optional<udt::ReceivedDatagram> next_datagram();
 
   enum class SendStatus : std::uint8_t {
     done,        ///< the whole train is gone (or given up, counted)
@@ -129,26 +139,24 @@ class UdpSocket {
   bool bind_to(const SocketAddress& address, int family);
   void set_options(const SocketOptions& options);
   bool allow_fragments();
-  int send_some(std::size_t first, std::size_t count);
-  int send_now(std::size_t first, std::size_t count);
-  std::size_t receive_coalesced(std::span<udt::ReceivedDatagram> out);
-  std::size_t receive_into(std::span<const udt::ReceiveSlot> slots,
-                           std::span<udt::ReceivedDatagram> out);
-  bool is_over(int count, unsigned& retries);
+  int send_some(const SocketAddress& destination, std::size_t first, std::size_t count);
+  int send_now(const SocketAddress& destination, std::size_t first, std::size_t count);
+  std::optional<int> send_segmented(const SocketAddress& destination, std::size_t first,
+                                    std::size_t count);
+  bool is_over(unsigned& retries);
   void note_drops(std::optional<std::uint32_t> drops);
   bool next_error_message(std::optional<NetworkError>& out);
 
   int fd_ = -1;
   int family_ = 0;  ///< AF_INET or AF_INET6
-  bool batched_ = true;
   SocketFaults* faults_ = nullptr;
   int next_failure_ = 0;  ///< decided by faults_, not shown yet
   SocketAddress local_;
   SocketStats stats_;
   std::optional<NetworkError> local_error_;  ///< found while sending
+  RefusedPaths not_segmented_{SocketOptions{}.segmentation_retry};
   std::unique_ptr<SendBatch> sending_;
   std::unique_ptr<ReceiveBatch> receiving_;
-  std::unique_ptr<CoalescedBatch> coalesced_;  ///< with coalescing only
 };
 
 }  // namespace xfer::net

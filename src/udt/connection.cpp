@@ -91,6 +91,7 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
         std::max(local_.window, window_within(config_.max_memory, agreement.largest_packet()));
   receive.payload_size = payload_size_;
   receive.largest_payload = largest_payload_;
+  receive.block_packets = config_.block_packets;
   receive.reports = reports;
   receive.recovery = config_.audt_recovery;
   receive.nak_repeat_threshold = config_.nak_repeat_threshold;
@@ -360,6 +361,14 @@ void Connection::handle_data(const wire::DataHeader& header, ByteView payload, T
   measure_first_reply(now);
   recv_->handle_data(header.seq, payload, now, arrival);
   if (recv_->has_readable()) raise(Event::Kind::readable);
+}
+
+std::size_t Connection::lend(std::span<MutByteView> rooms) {
+  return recv_ ? recv_->lend(rooms) : 0;
+}
+
+void Connection::end_loan() {
+  if (recv_) recv_->end_loan();
 }
 
 void Connection::handle_timeout(TimePoint now) {

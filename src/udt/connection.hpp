@@ -103,6 +103,9 @@ class Connection {
   void handle_control(const wire::ControlHeader& header, ByteView body, TimePoint now);
   void handle_data(const wire::DataHeader& header, ByteView payload, TimePoint now,
                    TimePoint arrival);
+  /// Room for payloads to come, see ReceiveUnits.
+  std::size_t lend(std::span<MutByteView> rooms);
+  void end_loan();
   void handle_timeout(TimePoint now);
   void handle_unreachable(bool port_refused, TimePoint now);
 

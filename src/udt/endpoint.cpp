@@ -5,6 +5,12 @@
 #include "base/check.hpp"
 
 namespace xfer::udt {
+namespace {
+
+/// Room for control packets, and for data nobody expects.
+constexpr std::size_t kStagedPayload = kDefaultMss - wire::kPayloadOverhead;
+
+}  // namespace
 
 Endpoint::Endpoint(RandomSource& random, const KeyedHash& cookie_hash, trace::Sink* sink)
     : random_(random), cookie_hash_(cookie_hash), sink_(sink) {}
@@ -15,6 +21,7 @@ void Endpoint::check_time(TimePoint now) {
 }
 
 Connection* Endpoint::find(wire::SocketId id) {
+  if (receiving_ != nullptr && receiving_->id() == id) return receiving_;  // as a rule
   const auto it = by_id_.find(id.value());
   return it == by_id_.end() ? nullptr : it->second;
 }
@@ -101,6 +108,9 @@ Result<void> Endpoint::listen(const ListenConfig& config) {
 }
 
 void Endpoint::forget(wire::SocketId id) {
+  const Connection* const forgotten = find(id);
+  if (receiving_ == forgotten) receiving_ = nullptr;
+  if (lender_ == forgotten) lender_ = nullptr;
   by_id_.erase(id.value());
   std::erase_if(connections_, [&](const auto& connection) { return connection->id() == id; });
 }
@@ -108,19 +118,19 @@ void Endpoint::forget(wire::SocketId id) {
 // Handle.
 
 std::size_t Endpoint::lend(std::span<ReceiveSlot> slots) {
-  // One byte more than the largest payload of any connection, so that an oversized datagram shows
-  // (fault D14).
-  std::size_t largest = kDefaultMss - wire::kPayloadOverhead;
-  for (const auto& connection : connections_)
-    largest = std::max<std::size_t>(largest, connection->largest_payload());
-  if (largest + 1 > staged_payload_) {
-    staged_payload_ = largest + 1;
-    staging_.resize(staged_payload_ * kMaxReceiveBatch);
+  std::array<MutByteView, kMaxReceiveBatch> rooms;
+  const auto wanted = std::span(rooms).first(std::min(slots.size(), kMaxReceiveBatch));
+  // What comes next is for the connection that data came for last, or for the only one there is.
+  if (receiving_ == nullptr && !connections_.empty()) receiving_ = connections_.back().get();
+  if (lender_ != nullptr && lender_ != receiving_) lender_->end_loan();
+  lender_ = receiving_;
+  std::size_t count = lender_ == nullptr ? 0 : lender_->lend(wanted);
+  if (count == 0) {
+    staging_.resize(kStagedPayload * kMaxReceiveBatch);
+    for (; count < wanted.size(); ++count)
+      rooms[count] = MutByteView(staging_).subspan(count * kStagedPayload, kStagedPayload);
   }
-  const std::size_t count = std::min(slots.size(), kMaxReceiveBatch);
-  for (std::size_t i = 0; i < count; ++i)
-    slots[i] = {staged_heads_[i],
-                MutByteView(staging_).subspan(i * staged_payload_, staged_payload_)};
+  for (std::size_t i = 0; i < count; ++i) slots[i] = {staged_heads_[i], rooms[i]};
   return count;
 }
 
@@ -153,6 +163,7 @@ void Endpoint::handle_datagram(const ReceivedDatagram& datagram, TimePoint now) 
     ++stats_.datagrams_foreign;
     return;
   }
+  if (data != nullptr) receiving_ = connection;
   if (data != nullptr)
     connection->handle_data(*data, datagram.payload, now, datagram.arrival);
   else

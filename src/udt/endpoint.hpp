@@ -64,10 +64,13 @@ class Endpoint {
 
   // Handle.
 
-  /// Lends room for up to `slots.size()` datagrams; returns how many slots were filled in (at least
-  /// 1). The loan ends with the next call to lend().
+  /// Lends room for up to `slots.size()` datagrams, to be filled in this order; returns how many
+  /// slots were filled in (at least 1). A payload that begins where a lent one begins, and fits,
+  /// need not be moved any more; all others may be read to anywhere else, for example because a
+  /// datagram is larger than expected. The loan ends with the next call to lend().
   std::size_t lend(std::span<ReceiveSlot> slots);
-  /// Takes one datagram, in lent room or elsewhere. Malformed input is counted and dropped.
+  /// Takes one datagram, in lent room or elsewhere. Malformed input is counted and dropped. Lent
+  /// room must not be written to any more.
   void handle_datagram(const ReceivedDatagram& datagram, TimePoint now);
   /// Fires due timers. Early or repeated calls are harmless.
   void handle_timeout(TimePoint now);
@@ -131,9 +134,10 @@ class Endpoint {
   std::size_t reply_first_ = 0;
   std::size_t reply_count_ = 0;
 
+  Connection* receiving_ = nullptr;  ///< the one that data came for last
+  Connection* lender_ = nullptr;     ///< the one whose room is lent
   std::array<std::array<std::byte, wire::kHeaderSize>, kMaxReceiveBatch> staged_heads_{};
-  std::vector<std::byte> staging_;  ///< payload room of the lent slots
-  std::size_t staged_payload_ = 0;
+  std::vector<std::byte> staging_;  ///< payload room while no data is expected
 };
 
 }  // namespace xfer::udt

@@ -90,6 +90,8 @@ inline constexpr std::size_t kMaxTrainSegments = 64;
 inline constexpr std::size_t kMaxTrainBytes = 65'000;
 /// Largest control packet we send: fits the smallest MSS that matters and holds a long NAK.
 inline constexpr std::size_t kMaxControlSize = 1472;
+/// No UDP message, joined by the kernel or not, is larger, bytes.
+inline constexpr std::size_t kMaxUdpMessage = 65'535;
 /// Datagrams the endpoint lends room for at a time.
 inline constexpr std::size_t kMaxReceiveBatch = 64;
 

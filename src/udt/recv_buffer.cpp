@@ -1,26 +1,26 @@
 #include "udt/recv_buffer.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/check.hpp"
 
 namespace xfer::udt {
 
 RecvBuffer::RecvBuffer(std::size_t slots, std::size_t payload_size, ReceiveUnits& units)
-    : slots_(slots), payload_size_(payload_size), units_(units) {
+    : slots_(std::bit_ceil(slots)), count_(slots), payload_size_(payload_size), units_(units) {
   XFER_ASSERT(slots > 0 && payload_size > 0);
 }
 
 RecvBuffer::Outcome RecvBuffer::check(PacketIndex index) const {
   if (index < contiguous_) return Outcome::duplicate;
-  if (index >= base_ + static_cast<PacketIndex>(slots_.size())) return Outcome::outside;
+  if (index >= base_ + static_cast<PacketIndex>(count_)) return Outcome::outside;
   return slot(index).data != nullptr ? Outcome::duplicate : Outcome::stored;
 }
 
 void RecvBuffer::store(PacketIndex index, ByteView payload) {
   XFER_ASSERT(check(index) == Outcome::stored && payload.size() <= payload_size_);
-  const ByteView kept = units_.commit(index, payload);
-  slot(index) = {kept.data(), static_cast<std::uint32_t>(kept.size())};
+  slot(index) = units_.commit(payload);
   end_ = std::max(end_, index + 1);
   while (contiguous_ < end_ && slot(contiguous_).data != nullptr) ++contiguous_;
 }
@@ -28,7 +28,7 @@ void RecvBuffer::store(PacketIndex index, ByteView payload) {
 std::optional<ByteView> RecvBuffer::take() {
   ByteView run;
   while (taken_ < contiguous_) {
-    const Slot& next = slot(taken_);
+    const Unit& next = slot(taken_);
     if (run.empty()) {
       run = {next.data, next.size};
     } else if (run.data() + run.size() == next.data) {
@@ -49,8 +49,8 @@ void RecvBuffer::consume(std::uint64_t bytes) {
   consumed_of_base_ += bytes;
   while (base_ < taken_ && consumed_of_base_ >= slot(base_).size) {
     consumed_of_base_ -= slot(base_).size;
+    units_.release(slot(base_));
     slot(base_) = {};
-    units_.release(base_);
     ++base_;
   }
   XFER_ASSERT(base_ < taken_ || consumed_of_base_ == 0);

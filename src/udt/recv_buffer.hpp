@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "udt/packet_index.hpp"
 #include "udt/receive_units.hpp"
 
 namespace xfer::udt {
@@ -39,18 +40,15 @@ class RecvBuffer {
   void consume(std::uint64_t bytes);
 
  private:
-  struct Slot {
-    const std::byte* data = nullptr;  ///< nullptr: empty
-    std::uint32_t size = 0;
-  };
-  [[nodiscard]] Slot& slot(PacketIndex index) {
-    return slots_[static_cast<std::size_t>(index) % slots_.size()];
+  [[nodiscard]] Unit& slot(PacketIndex index) {
+    return slots_[static_cast<std::size_t>(index) & (slots_.size() - 1)];
   }
-  [[nodiscard]] const Slot& slot(PacketIndex index) const {
-    return slots_[static_cast<std::size_t>(index) % slots_.size()];
+  [[nodiscard]] const Unit& slot(PacketIndex index) const {
+    return slots_[static_cast<std::size_t>(index) & (slots_.size() - 1)];
   }
 
-  std::vector<Slot> slots_;
+  std::vector<Unit> slots_;  ///< a power of two; without data: not there
+  std::size_t count_;        ///< of them in use
   std::size_t payload_size_;
   ReceiveUnits& units_;
   PacketIndex base_ = 0;

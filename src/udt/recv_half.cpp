@@ -19,7 +19,8 @@ RecvHalf::RecvHalf(const Setup& setup, RttEstimator& rtt, ConnectionStats& stats
       rtt_(rtt),
       stats_(stats),
       tracer_(tracer),
-      units_(setup.max_window + kWindowReserve, setup.largest_payload),
+      units_({setup.max_window + kWindowReserve, setup.largest_payload, setup.block_packets,
+              setup.payload_size}),
       buffer_(setup.max_window + kWindowReserve, setup.largest_payload, units_),
       last_window_end_(setup.window) {}
 

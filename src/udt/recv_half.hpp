@@ -24,6 +24,7 @@ class RecvHalf {
     std::uint32_t max_window;       ///< what it may grow to, packets
     std::uint32_t payload_size;     ///< of a full packet as agreed, bytes
     std::uint32_t largest_payload;  ///< of any packet, bytes
+    std::uint32_t block_packets;    ///< ConnectionConfig::block_packets
     bool reports;                   ///< ACKs carry a delivery report
     bool recovery;                  ///< ConnectionConfig::audt_recovery
     std::uint32_t nak_repeat_threshold;
@@ -37,6 +38,10 @@ class RecvHalf {
   void handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, TimePoint arrival);
   void handle_ack2(wire::AckNo number, TimePoint now);
   void handle_timeout(TimePoint now);
+
+  /// See ReceiveUnits.
+  std::size_t lend(std::span<MutByteView> rooms) { return units_.lend(rooms); }
+  void end_loan() { units_.end_loan(); }
 
   // The application's side.
 
@@ -92,7 +97,7 @@ class RecvHalf {
   RttEstimator& rtt_;
   ConnectionStats& stats_;
   const Tracer& tracer_;
-  SlotUnits units_;
+  UnitPool units_;
   RecvBuffer buffer_;
   HoleList holes_;
   AckHistory history_;

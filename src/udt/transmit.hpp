@@ -29,7 +29,7 @@ struct Transmit {
 /// Room the endpoint lends for one datagram to come.
 struct ReceiveSlot {
   MutByteView head;     ///< kHeaderSize bytes
-  MutByteView payload;  ///< a full payload and one byte more, so that an oversized datagram shows
+  MutByteView payload;  ///< as large as the payloads that are expected; others may come
 };
 
 /// One datagram as read by the driver.

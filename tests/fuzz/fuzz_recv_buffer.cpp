@@ -50,7 +50,7 @@ struct Model {
 XFER_FUZZ_TARGET(xfer::ByteView input) {
   fuzz::Choices choices(input);
   const std::size_t slots = 1 + choices.below(40);
-  udt::SlotUnits units(slots, kPayloadSize);
+  udt::UnitPool units({slots, kPayloadSize, 1 + choices.below(8)});
   RecvBuffer buffer(slots, kPayloadSize, units);
   Model model{slots};
   std::vector<ByteView> views;  // handed out and not consumed, oldest first

@@ -1,5 +1,5 @@
 // Moves bytes from memory to memory over loopback and prints what it took: for measuring, not a
-// test. Usage: loopback_throughput [MiB] [mss]
+// test. Usage: loopback_throughput [MiB] [mss] [Mbit/s, 0: no limit] [packets per block]
 
 #include <sys/resource.h>
 
@@ -49,10 +49,13 @@ int main(int argc, char** argv) {
   if (argc > 2)
     connect.mss = listen.connection.mss =
         static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
-  if (argc > 3) {
+  if (argc > 3 && std::strtoull(argv[3], nullptr, 10) > 0) {
     connect.controller = udt::ControllerKind::fixed_rate;
     connect.max_rate = std::strtoull(argv[3], nullptr, 10) * 125'000;
   }
+  if (argc > 4)
+    listen.connection.block_packets =
+        static_cast<std::uint32_t>(std::strtoul(argv[4], nullptr, 10));
   auto listener = net::Driver::open({.bind = test::loopback4()});
   auto caller = net::Driver::open({.bind = test::loopback4()});
   if (!listener || !caller || !(*listener)->listen(listen)) return 1;
@@ -92,6 +95,8 @@ int main(int argc, char** argv) {
               static_cast<double>(received) * 8e-9 / seconds, seconds,
               cpu_seconds(after.ru_utime) - cpu_seconds(before.ru_utime),
               cpu_seconds(after.ru_stime) - cpu_seconds(before.ru_stime));
+  std::printf("payload copies %lu, at the sender %lu\n", in_stats.payload_copies,
+              stats.payload_copies);
   std::printf(
       "packets %lu, retransmitted %lu, lost %lu, naks %lu, acks %lu, light acks %lu, exp %lu, rtt "
       "%.3f ms\n",

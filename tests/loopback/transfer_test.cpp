@@ -44,6 +44,56 @@ TEST_CASE(
   CHECK(pair.caller->stats().socket.segmenting == options.caller.gso);
 }
 
+TEST_CASE("Payloads are read to where they stay, whatever the kernel joins") {
+  PairOptions options;
+  options.caller.gso = GENERATE(true, false);
+  options.listener.gro = GENERATE(true, false);
+  options.listener.batched = GENERATE(true, false);
+  // Blocks of any number of slots, and slots of a size that no block begins or ends with.
+  options.listen.connection.block_packets = GENERATE(1U, 7U, 32U);
+  const auto mss = GENERATE(1000U, 1500U, 9000U);
+  options.connect.mss = options.listen.connection.mss = mss;
+  CAPTURE(options.caller.gso, options.listener.gro, options.listener.batched, mss,
+          options.listen.connection.block_packets);
+  Pair pair = make_pair(options);
+  CHECK(exchange(pair, 5 * kMegabyte, 10'000) == "");
+  CHECK(close_in_order(pair) == "");
+  pair.connected.reset();
+  const udt::ConnectionStats stats = pair.accepted->stats();
+  CHECK(stats.payload_bytes_received == 5 * kMegabyte);
+  CHECK(stats.payload_copies == 0);
+}
+
+TEST_CASE("Peers with different packet sizes use the smaller one, and room of that size") {
+  PairOptions options;
+  options.connect.mss = GENERATE(1300U, 1500U);
+  options.listen.connection.mss = 2800 - options.connect.mss;
+  Pair pair = make_pair(options);
+  CHECK(exchange(pair, 5 * kMegabyte, 100'000) == "");
+  CHECK(close_in_order(pair) == "");
+  pair.connected.reset();
+  CHECK(pair.accepted->stats().payload_copies == 0);
+}
+
+TEST_CASE("Connections that share a socket do not get into each other's memory") {
+  auto listener = make_listener();
+  auto caller = make_driver({.bind = loopback4()});
+  std::vector<Pair> pairs;
+  for (int i = 0; i < 3; ++i) {
+    auto connected = caller->connect(listener->local_address(), {});
+    REQUIRE(connected.has_value());
+    auto accepted = listener->accept(kPatience);
+    REQUIRE(accepted.has_value());
+    pairs.push_back({nullptr, nullptr, std::move(*accepted), std::move(*connected)});
+  }
+  std::vector<std::string> results(pairs.size(), "not run");
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    threads.emplace_back([&, i] { results[i] = exchange(pairs[i], 5 * kMegabyte, kMegabyte); });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& result : results) CHECK(result == "");
+}
+
 TEST_CASE("A send ring much smaller than the data is refilled as acknowledgements come") {
   PairOptions options;
   options.caller.send_ring = net::kMinSendRing;

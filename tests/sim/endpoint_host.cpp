@@ -86,7 +86,10 @@ void EndpointHost::add_memory_limit(const udt::ConnectionConfig& config) {
   const auto grown = config.capabilities
                          ? std::int64_t{udt::window_within(config.max_memory, config.mss)}
                          : std::int64_t{std::min(config.send_window, udt::kDefaultFlightWindow)};
-  memory_limit_ += (512 << 10) + grown * 80;
+  // Two blocks of receive memory are in use only in part, and a batch's worth is lent.
+  const auto extra =
+      static_cast<std::int64_t>(udt::kMaxReceiveBatch + 2 * std::size_t{config.block_packets});
+  memory_limit_ += (512 << 10) + grown * 96 + extra * (config.mss + 64);
   memory_limit_ += config.capabilities ? static_cast<std::int64_t>(config.max_memory)
                                        : std::int64_t{config.receive_window} * (config.mss + 64);
 }
@@ -141,24 +144,33 @@ void EndpointHost::receive(TimePoint now) {
     if (lent == 0) network_.fail("no room was lent");
     count = std::min(count, lent);
   }
+  // Everything is read before anything is handled.
+  std::array<udt::ReceivedDatagram, udt::kMaxReceiveBatch> batch;
+  for (std::size_t i = 0; i < count; ++i)
+    batch[i] = read(inbox_[i], options_.driver.lend ? &slots[i] : nullptr);
   for (std::size_t i = 0; i < count; ++i) {
-    give(inbox_.front(), options_.driver.lend ? &slots[i] : nullptr, now);
+    // Before the core has it: its answers follow only in transmit().
+    if (options_.watch) watch_.received(inbox_.front().bytes, inbox_.front().from);
+    {
+      const CoreScope core(memory_);
+      endpoint_->handle_datagram(batch[i], now);
+    }
     inbox_bytes_ -= inbox_.front().bytes.size();
     spare_.push_back(std::move(inbox_.front().bytes));
     inbox_.pop_front();
   }
 }
 
-void EndpointHost::give(const Waiting& datagram, const udt::ReceiveSlot* slot, TimePoint now) {
+/// A datagram as read into `slot` if it fits, else where it is.
+udt::ReceivedDatagram EndpointHost::read(const Waiting& datagram, const udt::ReceiveSlot* slot) {
   const ByteView bytes(datagram.bytes);
   ByteView head = bytes.first(std::min(bytes.size(), wire::kHeaderSize));
   ByteView payload = bytes.subspan(head.size());
   udt::ReceivedDatagram received;
   received.from = datagram.from;
-  if (slot != nullptr) {
-    if (slot->head.size() != wire::kHeaderSize) network_.fail("lent a head of another size");
-    received.truncated = payload.size() > slot->payload.size();
-    payload = payload.first(std::min(payload.size(), slot->payload.size()));
+  if (slot != nullptr && slot->head.size() != wire::kHeaderSize)
+    network_.fail("lent a head of another size");
+  if (slot != nullptr && payload.size() <= slot->payload.size()) {
     std::copy(head.begin(), head.end(), slot->head.begin());
     std::copy(payload.begin(), payload.end(), slot->payload.begin());
     head = slot->head.first(head.size());
@@ -167,10 +179,7 @@ void EndpointHost::give(const Waiting& datagram, const udt::ReceiveSlot* slot, T
   received.head = head;
   received.payload = payload;
   received.arrival = datagram.arrival;
-  // Before the core has it: its answers follow only in transmit().
-  if (options_.watch) watch_.received(bytes, datagram.from);
-  const CoreScope core(memory_);
-  endpoint_->handle_datagram(received, now);
+  return received;
 }
 
 void EndpointHost::drive(TimePoint now) {

@@ -82,7 +82,7 @@ class EndpointHost final : public Host, private udt::Routes {
                    const AppOptions& app);
   void add_memory_limit(const udt::ConnectionConfig& config);
   void receive(TimePoint now);
-  void give(const Waiting& datagram, const udt::ReceiveSlot* slot, TimePoint now);
+  udt::ReceivedDatagram read(const Waiting& datagram, const udt::ReceiveSlot* slot);
   void drive(TimePoint now);
   void transmit(TimePoint now);
   bool handle_events(TimePoint now);

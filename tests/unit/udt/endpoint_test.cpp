@@ -66,8 +66,8 @@ TEST_CASE("Packets to impossible IDs are ignored [I-2][I-25]", "[udt][I-2][I-25]
   CHECK(desk.endpoint.stats().datagrams_foreign == 1);
 }
 
-// A datagram longer than the room for it is dropped by its mark; one that is longer than the agreed
-// payload although it fits is dropped by its length. Neither is cut and taken.
+// A datagram that a driver had to cut is dropped by its mark; one that is longer than the agreed
+// payload is dropped by its length. Neither is cut and taken.
 TEST_CASE("Oversized datagrams are dropped, not cut [D14]", "[udt][D14]") {
   Desk desk;
   desk.listen();
@@ -76,13 +76,9 @@ TEST_CASE("Oversized datagrams are dropped, not cut [D14]", "[udt][D14]") {
   Connection& connection = desk.accept(peer);
   const Bytes oversized = peer.data(peer.isn, desk.source.bytes(0, 3000));
 
-  std::array<udt::ReceiveSlot, 1> slot;
-  REQUIRE(desk.endpoint.lend(slot) == 1);
-  REQUIRE(slot[0].payload.size() == 1457);  // one byte more than a full payload
-  std::copy_n(oversized.begin(), wire::kHeaderSize, slot[0].head.begin());
-  std::copy_n(oversized.begin() + wire::kHeaderSize, slot[0].payload.size(),
-              slot[0].payload.begin());
-  udt::ReceivedDatagram cut{peer.address, slot[0].head, slot[0].payload, true, desk.now};
+  const ByteView bytes(oversized);
+  udt::ReceivedDatagram cut{peer.address, bytes.first(wire::kHeaderSize),
+                            bytes.subspan(wire::kHeaderSize, 1457), true, desk.now};
   desk.endpoint.handle_datagram(cut, desk.now);
   CHECK(desk.endpoint.stats().datagrams_truncated == 1);
 
@@ -99,32 +95,127 @@ TEST_CASE("Oversized datagrams are dropped, not cut [D14]", "[udt][D14]") {
   CHECK(connection.take_readable()->size() == 1456);
 }
 
-// Room is lent for the largest payload of any connection and one byte more, at least one slot, at
-// most a batch.
-TEST_CASE("Lent room fits every connection", "[udt]") {
+namespace {
+
+/// Lent slots, filled in one by one and then handed over, as a driver does it.
+class Loan {
+ public:
+  Loan(Desk& desk, std::size_t count = udt::kMaxReceiveBatch) : desk_(desk), slots_(count) {
+    slots_.resize(desk.endpoint.lend(slots_));
+  }
+  [[nodiscard]] std::size_t size() const { return slots_.size(); }
+  [[nodiscard]] std::size_t payload_size() const { return slots_[0].payload.size(); }
+  void read(const RawPeer& from, const Bytes& datagram) {
+    const udt::ReceiveSlot& slot = slots_.at(filled_++);
+    std::copy_n(datagram.begin(), wire::kHeaderSize, slot.head.begin());
+    const ByteView payload = ByteView(datagram).subspan(wire::kHeaderSize);
+    REQUIRE(payload.size() <= slot.payload.size());
+    std::copy(payload.begin(), payload.end(), slot.payload.begin());
+    read_.push_back(
+        {from.address, slot.head, slot.payload.first(payload.size()), false, desk_.now});
+  }
+  void hand_over() {
+    for (const auto& datagram : read_) desk_.endpoint.handle_datagram(datagram, desk_.now);
+  }
+
+ private:
+  Desk& desk_;
+  std::vector<udt::ReceiveSlot> slots_;
+  std::size_t filled_ = 0;
+  std::vector<udt::ReceivedDatagram> read_;
+};
+
+}  // namespace
+
+// At least one slot and at most a batch is lent, also when nobody expects anything; with a
+// connection, slots have the size of its packets.
+TEST_CASE("Room is lent for what is expected", "[udt]") {
   Desk desk;
   udt::ListenConfig config;
   config.connection.mss = 9000;
   desk.listen(config);
-  std::array<udt::ReceiveSlot, udt::kMaxReceiveBatch + 10> slots;
-  CHECK(desk.endpoint.lend(std::span(slots).first(1)) == 1);
-  CHECK(slots[0].head.size() == wire::kHeaderSize);
-  CHECK(slots[0].payload.size() == 1457);
+  CHECK(Loan(desk, 1).size() == 1);
+  CHECK(Loan(desk, udt::kMaxReceiveBatch + 10).size() == udt::kMaxReceiveBatch);
+  CHECK(Loan(desk).payload_size() == 1456);
   RawPeer jumbo = make_peer(1);
   jumbo.mss = 9000;
   Connection& connection = desk.accept(jumbo);
-  REQUIRE(desk.endpoint.lend(slots) == udt::kMaxReceiveBatch);
-  CHECK(slots[63].payload.size() == 8957);
-  // A packet read into the last slot arrives whole.
-  const Bytes packet = full_packet(jumbo, desk.source, 0);
-  std::copy_n(packet.begin(), wire::kHeaderSize, slots[63].head.begin());
-  std::copy(packet.begin() + wire::kHeaderSize, packet.end(), slots[63].payload.begin());
-  desk.endpoint.handle_datagram(
-      {jumbo.address, slots[63].head, slots[63].payload.first(8956), false, desk.now}, desk.now);
+  Loan loan(desk);
+  REQUIRE(loan.payload_size() == 8956);
+  loan.read(jumbo, full_packet(jumbo, desk.source, 0));
+  loan.hand_over();
   const auto read = connection.take_readable();
   REQUIRE(read);
   CHECK(desk.source.matches(0, *read));
-  CHECK(connection.stats().payload_copies == 1);
+  CHECK(connection.stats().payload_copies == 0);
+}
+
+// A loss, a control packet, a duplicate, a short packet, one out of order: each lands where the
+// next one was expected, and nothing has to be moved.
+TEST_CASE("A wrong guess about what comes next moves no payload", "[udt]") {
+  Desk desk;
+  desk.listen();
+  RawPeer peer = make_peer(1);
+  Connection& connection = desk.accept(peer);
+  const auto packet = [&](std::int64_t index) { return full_packet(peer, desk.source, index); };
+  Loan first(desk);
+  first.read(peer, packet(0));
+  first.read(peer, peer.keep_alive());
+  first.read(peer, packet(1));
+  first.read(peer, packet(1));
+  first.read(peer, packet(3));
+  first.read(peer, packet(4));
+  first.hand_over();
+  Loan second(desk);
+  second.read(peer, packet(6));
+  second.read(peer, packet(2));
+  second.read(peer, packet(5));
+  second.hand_over();
+  std::uint64_t read = 0;
+  while (const auto run = connection.take_readable()) {
+    CHECK(desk.source.matches(read, *run));
+    read += run->size();
+  }
+  CHECK(read == 7 * 1456);
+  CHECK(connection.stats().payload_copies == 0);
+}
+
+// Room of one connection is not for the payloads of another, which are moved until the guess is
+// right.
+TEST_CASE("Two connections on one port do not get into each other's room", "[udt]") {
+  Desk desk;
+  desk.listen();
+  RawPeer one = make_peer(1);
+  RawPeer two = make_peer(2);
+  Connection& first = desk.accept(one);
+  Connection& second = desk.accept(two);
+  desk.give(one, full_packet(one, desk.source, 0));
+  Loan loan(desk);
+  for (const std::int64_t index : {1, 2, 3}) {
+    loan.read(one, full_packet(one, desk.source, index));
+    loan.read(two, full_packet(two, desk.source, index - 1));
+  }
+  loan.hand_over();
+  Loan next(desk);
+  for (const std::int64_t index : {3, 4}) next.read(two, full_packet(two, desk.source, index));
+  next.hand_over();
+  CHECK(first.stats().payload_copies == 1);  // the one that was not read into lent room
+  CHECK(second.stats().payload_copies == 3);
+  for (Connection* connection : {&first, &second}) {
+    std::uint64_t read = 0;
+    while (const auto run = connection->take_readable()) {
+      CHECK(desk.source.matches(read, *run));
+      read += run->size();
+    }
+    CHECK(read == (connection == &first ? 4U : 5U) * 1456U);
+  }
+  // A connection that goes leaves no room behind that somebody might read into.
+  desk.endpoint.forget(second.id());
+  Loan last(desk);
+  last.read(one, full_packet(one, desk.source, 4));
+  last.hand_over();
+  CHECK(first.take_readable()->size() == 1456);
+  CHECK(first.stats().payload_copies == 1);
 }
 
 // Datagrams of any bytes: counted, never answered by more than handshakes, and a live connection

@@ -14,7 +14,7 @@ using Outcome = RecvBuffer::Outcome;
 
 struct Box {
   explicit Box(std::size_t slots, std::size_t size = 4)
-      : units(slots, size), buffer(slots, size, units) {}
+      : units({slots, size, 4}), buffer(slots, size, units) {}
   void store(PacketIndex index, std::string_view text) {
     REQUIRE(buffer.check(index) == Outcome::stored);
     buffer.store(index, as_byte_view(text));
@@ -24,7 +24,7 @@ struct Box {
     while (const auto run = buffer.take()) all += as_text(*run);
     return all;
   }
-  SlotUnits units;
+  UnitPool units;
   RecvBuffer buffer;
 };
 
@@ -49,16 +49,28 @@ TEST_CASE("A receive buffer hands out what is in order", "[udt]") {
   CHECK(box.units.copies() == 4);
 }
 
-// Neighbouring full packets come as one run; a short packet or the end of the memory splits it.
+// Neighbouring full packets come as one run; a short packet or the end of a block splits it.
 TEST_CASE("Runs are as long as memory is adjacent", "[udt]") {
-  Box box(4);
-  for (PacketIndex i = 0; i < 3; ++i) box.store(i, "abcd");
-  CHECK(box.buffer.take()->size() == 12);
-  box.buffer.consume(12);
-  for (PacketIndex i = 3; i < 6; ++i) box.store(i, "efgh");
-  CHECK(box.buffer.take()->size() == 4);  // slot 3; slots 0 and 1 follow
+  Box box(16);
+  box.store(0, "abcd");
+  box.store(1, "ab");
+  box.store(2, "efgh");
+  CHECK(box.buffer.take()->size() == 6);
+  CHECK(box.buffer.take()->size() == 4);
+  // The block of four has one slot left, then come two of the next.
+  for (PacketIndex i = 3; i < 6; ++i) box.store(i, "ijkl");
+  CHECK(box.buffer.take()->size() == 4);
   CHECK(box.buffer.take()->size() == 8);
   CHECK_FALSE(box.buffer.take());
+}
+
+// A run that is not complete waits for nothing: no timer has to hand it out.
+TEST_CASE("A packet in order can be taken at once", "[udt]") {
+  Box box(16);
+  for (PacketIndex i = 0; i < 6; ++i) {
+    box.store(i, "abcd");
+    CHECK(box.take() == "abcd");
+  }
 }
 
 // Slots are [base, base + slots): outside is refused, what is stored or handed out is a duplicate.
