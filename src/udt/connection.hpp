@@ -11,6 +11,7 @@
 #include "udt/config.hpp"
 #include "udt/events.hpp"
 #include "udt/handshake_fsm.hpp"
+#include "udt/path_mtu.hpp"
 #include "udt/recv_half.hpp"
 #include "udt/send_half.hpp"
 #include "udt/stats.hpp"
@@ -105,6 +106,8 @@ class Connection {
                    TimePoint arrival);
   void handle_timeout(TimePoint now);
   void handle_unreachable(bool port_refused, TimePoint now);
+  /// The network says that packets above `mtu`, counted as the MSS is, do not fit.
+  void handle_path_mtu(std::uint32_t mtu, TimePoint now);
 
   std::optional<Transmit> poll_transmit(TimePoint now, TrainBuffer& out, std::size_t max_segments);
   std::optional<Event> poll_event();
@@ -125,6 +128,8 @@ class Connection {
   void handle_implied_handshake(TimePoint now);
   void check_handshake(TimePoint now);
   void handle_ack(const wire::ControlHeader& header, ByteView body, TimePoint now);
+  void handle_path_packet(const wire::ControlHeader& header, ByteView body, TimePoint now);
+  void follow_path();
   void handle_peer_shutdown(TimePoint now);
   void raise(Event::Kind kind);
   void note_progress();
@@ -136,6 +141,7 @@ class Connection {
   Transmit build_control(TrainBuffer& out, wire::ControlHeader header, std::size_t body_size,
                          TimePoint now);
   Transmit build_ack(TrainBuffer& out, const RecvHalf::Ack& ack, TimePoint now);
+  std::optional<Transmit> poll_path(TimePoint now, TrainBuffer& out);
   Transmit build_handshake(TrainBuffer& out, wire::SocketId destination,
                            const wire::Handshake& handshake, TimePoint now);
 
@@ -160,6 +166,10 @@ class Connection {
   ConnectionStats stats_;
   std::optional<SendHalf> send_;
   std::optional<RecvHalf> recv_;
+  std::optional<PathMtu> path_;
+  /// Probes to confirm; those of a burst beyond it are not.
+  std::array<PathMtu::Probe, 4> confirmations_{};
+  std::size_t confirmation_count_ = 0;
   const ByteSource* source_ = nullptr;
 
   Timers timers_;

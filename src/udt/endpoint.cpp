@@ -267,6 +267,13 @@ void Endpoint::handle_unreachable(const SocketAddress& peer, bool port_refused, 
   }
 }
 
+void Endpoint::handle_path_mtu(const SocketAddress& peer, std::uint32_t mtu, TimePoint now) {
+  check_time(now);
+  for (const auto& connection : connections_) {
+    if (connection->peer() == peer) connection->handle_path_mtu(mss_of(mtu, peer), now);
+  }
+}
+
 // Poll.
 
 std::optional<Transmit> Endpoint::poll_transmit(TimePoint now, TrainBuffer& out,

@@ -13,6 +13,8 @@ RecvHalf::RecvHalf(wire::SeqNo isn, const Sizes& sizes, RttEstimator& rtt, Conne
       max_window_(sizes.max_window),
       payload_size_(sizes.payload_size),
       largest_payload_(sizes.largest_payload),
+      full_payload_(sizes.payload_size),
+      varying_(sizes.varying),
       rtt_(rtt),
       stats_(stats),
       tracer_(tracer),
@@ -70,13 +72,23 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   grow_window(now);
   ++packets_since_ack_;
   arm_ack_timer(now + kSynInterval);
-  if (payload.size() != payload_size_) {
+  full_payload_ = std::max(full_payload_, static_cast<std::uint32_t>(payload.size()));
+  if (!is_full(payload.size())) {
     // A packet that is not full ends a burst: acknowledge at once, as stock does (rule I-20).
     ack_due_ = Due::regular;
   } else if (ack_due_ == Due::none &&
              packets_since_ack_ >= kLightAckInterval * (light_acks_since_ack_ + 1)) {
     ack_due_ = Due::light;
   }
+}
+
+/// Whether a packet of that many bytes is as long as the sender makes them. One that is not ends a
+/// burst.
+bool RecvHalf::is_full(std::size_t payload) const {
+  constexpr std::size_t kBase = kBasePathMtu - wire::kPayloadOverhead;
+  constexpr std::size_t kLeast = kLeastPathMtu - wire::kPayloadOverhead;
+  return payload == payload_size_ || payload == full_payload_ ||
+         (varying_ && (payload == kBase || payload == kLeast));
 }
 
 /// Once per round trip: room for twice what arrived in it, the bandwidth-delay product as measured

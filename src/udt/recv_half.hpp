@@ -23,6 +23,7 @@ class RecvHalf {
     std::uint32_t max_window;    ///< what it may grow to, packets
     std::uint32_t payload_size;  ///< of a full packet as agreed, bytes
     std::uint32_t largest_payload;  ///< of any packet, bytes
+    bool varying = false;           ///< the sender may change the size of its packets
   };
   /// `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
   RecvHalf(wire::SeqNo isn, const Sizes& sizes, RttEstimator& rtt, ConnectionStats& stats,
@@ -31,6 +32,8 @@ class RecvHalf {
   // Handle.
 
   void handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, TimePoint arrival);
+  /// A packet of that payload got through: the sender may use them from now on.
+  void expect_payload(std::uint32_t size) { full_payload_ = size; }
   void handle_ack2(wire::AckNo number, TimePoint now);
   void handle_timeout(TimePoint now);
 
@@ -65,6 +68,7 @@ class RecvHalf {
   enum class Due : std::uint8_t { none, light, regular };
 
   void grow_window(TimePoint now);
+  [[nodiscard]] bool is_full(std::size_t payload) const;
   [[nodiscard]] PacketIndex window_end() const { return buffer_.base() + window_; }
   [[nodiscard]] PacketIndex ack_value() const {
     return std::min(buffer_.contiguous(), window_end());
@@ -79,6 +83,8 @@ class RecvHalf {
   std::uint32_t max_window_;
   std::uint32_t payload_size_;
   std::uint32_t largest_payload_;
+  std::uint32_t full_payload_;  ///< of a full packet as the sender makes them now
+  bool varying_;
   RttEstimator& rtt_;
   ConnectionStats& stats_;
   const Tracer& tracer_;
