@@ -82,6 +82,7 @@ DriverCore::DriverCore(const DriverOptions& options, UdpSocket socket,
       socket_(std::move(socket)),
       local_address_(socket_.local_address()),
       endpoint_(random_, cookie_hash_, options.sink) {
+  endpoint_.set_routes(routes_);
   stats_.socket = socket_.stats();
 }
 
@@ -165,14 +166,18 @@ bool DriverCore::receive() {
 
 void DriverCore::handle_network_errors() {
   const SocketStats& stats = socket_.stats();
-  const std::uint64_t seen = stats.receive_errors + stats.send_retried + stats.send_failed;
+  const std::uint64_t seen =
+      stats.receive_errors + stats.send_too_big + stats.send_retried + stats.send_failed;
   if (seen == errors_seen_ && !look_at_errors_) return;
   look_at_errors_ = false;
   errors_seen_ = seen;
   for (unsigned i = 0; i < kErrorBudget; ++i) {
     const auto error = socket_.next_error();
     if (!error) break;
-    endpoint_.handle_unreachable(error->peer, error->port_refused, now_);
+    if (error->path_mtu != 0)
+      endpoint_.handle_path_mtu(error->peer, error->path_mtu, now_);
+    else
+      endpoint_.handle_unreachable(error->peer, error->port_refused, now_);
   }
 }
 

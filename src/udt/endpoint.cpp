@@ -60,9 +60,12 @@ LocalParameters Endpoint::make_local(const SocketAddress& peer, const Connection
   LocalParameters local;
   local.id = new_id();
   local.isn = config.isn.value_or(wire::SeqNo(static_cast<std::uint32_t>(random_.next_u64())));
-  local.mss = mss_of(std::min(config.mss, config.max_mtu.value_or(config.mss)), peer);
+  const std::uint32_t interface = interface_mtu(peer);
+  const std::uint32_t mtu = std::min(config.max_mtu.value_or(kMaxMss),
+                                     interface == 0 ? kMaxMss : std::max(interface, kMinMss));
+  local.mss = mss_of(std::min(config.mss, mtu), peer);
   local.peer = peer;
-  local.capabilities = offer(config, peer, interface_mtu(peer));
+  local.capabilities = offer(config, peer, interface);
   const std::uint32_t largest =
       std::max<std::uint32_t>(local.mss, local.capabilities ? local.capabilities->max_packet : 0);
   local.window = std::min(config.receive_window, window_within(config.max_memory, largest));

@@ -131,6 +131,7 @@ TEST_CASE("path MTU: an outage is no black hole") {
 TEST_CASE("path MTU: recovers after a black hole") {
   PairOptions options = upload_over(1500, 1500);
   options.caller_app.bytes_out = options.listener_app.bytes_in = 1'000'000'000;
+  options.caller.max_rate = 2'000'000;
   Pair pair(options);
   pair.start();
   pair.network.after(500ms, [&] { pair.up.options.mtu = 1300; });
