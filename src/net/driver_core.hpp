@@ -130,7 +130,8 @@ class DriverCore {
   udt::Endpoint endpoint_;
 
   // Network thread only.
-  std::uint64_t listen_window_ = 0;  ///< bytes
+  std::uint64_t listen_window_ = 0;      ///< bytes
+  std::uint64_t listen_max_memory_ = 0;  ///< bytes
   std::array<udt::ReceiveSlot, udt::kMaxReceiveBatch> slots_{};
   std::array<udt::ReceivedDatagram, udt::kMaxReceiveBatch> datagrams_{};
   udt::TrainBuffer train_{};

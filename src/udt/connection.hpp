@@ -64,6 +64,8 @@ class Connection {
   void offer(std::uint64_t end, std::uint64_t flush, TimePoint now);
   /// Everything below has been acknowledged and will not be viewed again.
   [[nodiscard]] std::uint64_t acked_offset() const { return send_ ? send_->acked_offset() : 0; }
+  /// Everything below has been sent at least once.
+  [[nodiscard]] std::uint64_t sent_offset() const { return send_ ? send_->sent_offset() : 0; }
 
   // Commands: the stream in.
 

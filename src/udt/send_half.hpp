@@ -39,6 +39,7 @@ class SendHalf {
   void set_source(const ByteSource& source) { source_ = &source; }
   void offer(std::uint64_t end, std::uint64_t flush, TimePoint now);
   [[nodiscard]] std::uint64_t acked_offset() const { return acked_offset_; }
+  [[nodiscard]] std::uint64_t sent_offset() const { return packetized_; }
   /// Bytes offered were all acknowledged, by an ACK that also tells a stock peer's application
   /// (rule I-21).
   [[nodiscard]] bool all_acknowledged() const {
