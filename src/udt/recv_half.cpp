@@ -91,19 +91,21 @@ bool RecvHalf::is_full(std::size_t payload) const {
          (varying_ && (payload == kBase || payload == kLeast));
 }
 
-/// Once per round trip: room for twice what arrived in it, the bandwidth-delay product as measured
-/// here. A sender that uses all of its window doubles it this way.
+/// Once per round trip: room for twice the bandwidth-delay product, by the rate of arrival and the
+/// shortest round trip seen. A sender that uses all of its window doubles it this way; one that
+/// fills a queue, be it our own socket's, does not, for a queue makes round trips longer only.
 void RecvHalf::grow_window(TimePoint now) {
-  if (window_ >= max_window_ || !rtt_.measured() ||
-      now - window_measured_at_ < std::max(rtt_.rtt(), kSynInterval))
-    return;
+  const Duration elapsed = now - window_measured_at_;
+  const Duration span = std::max(rtt_.rtt(), kSynInterval);
+  if (window_ >= max_window_ || elapsed < span) return;
   const PacketIndex arrived = buffer_.end() - window_measured_from_;
-  const bool whole = now - window_measured_at_ < 2 * std::max(rtt_.rtt(), kSynInterval);
   window_measured_at_ = now;
   window_measured_from_ = buffer_.end();
-  if (!whole) return;  // packets of a longer time say nothing about a round trip
-  window_ = static_cast<std::uint32_t>(
-      std::clamp(2 * arrived, PacketIndex{window_}, PacketIndex{max_window_}));
+  if (!shortest_rtt_ || elapsed >= 2 * span) return;  // a pause is no rate
+  const double product =
+      static_cast<double>(arrived) * to_seconds(*shortest_rtt_) / to_seconds(elapsed);
+  window_ = static_cast<std::uint32_t>(std::clamp(static_cast<PacketIndex>(2 * product),
+                                                  PacketIndex{window_}, PacketIndex{max_window_}));
 }
 
 void RecvHalf::handle_ack2(wire::AckNo number, TimePoint now) {
@@ -113,6 +115,7 @@ void RecvHalf::handle_ack2(wire::AckNo number, TimePoint now) {
     return;
   }
   rtt_.sample(now - entry->sent);
+  shortest_rtt_ = std::min(shortest_rtt_.value_or(now - entry->sent), now - entry->sent);
   confirmed_ = std::max(confirmed_, entry->next);
 }
 

@@ -97,6 +97,7 @@ class RecvHalf {
 
   TimePoint window_measured_at_{};        ///< when grow_window() last looked
   PacketIndex window_measured_from_ = 0;  ///< newest packet then
+  std::optional<Duration> shortest_rtt_;
 
   Due ack_due_ = Due::none;
   bool nak_due_ = false;
