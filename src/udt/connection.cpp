@@ -90,10 +90,11 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   setup.opened = opened_;
   send_.emplace(setup, make_controller(config_.controller, controller, random_), rtt_, stats_,
                 tracer_);
-  RecvHalf::Sizes sizes{local_.window, local_.window, first - kOverhead, largest_payload_, probing};
+  const std::uint32_t window = local_.window_with(agreement.common);
+  RecvHalf::Sizes sizes{window, window, first - kOverhead, largest_payload_, probing};
   if (agreement.can(wire::kGrowingWindows))
     sizes.max_window =
-        std::max(local_.window, window_within(config_.max_memory, agreement.largest_packet()));
+        std::max(window, window_within(config_.max_memory, agreement.largest_packet()));
   recv_.emplace(agreement.peer_isn, sizes, rtt_, stats_, tracer_);
   if (source_ != nullptr) send_->set_source(*source_);
 

@@ -66,9 +66,7 @@ LocalParameters Endpoint::make_local(const SocketAddress& peer, const Connection
   local.mss = mss_of(std::min(config.mss, mtu), peer);
   local.peer = peer;
   local.capabilities = offer(config, peer, interface);
-  const std::uint32_t largest =
-      std::max<std::uint32_t>(local.mss, local.capabilities ? local.capabilities->max_packet : 0);
-  local.window = std::min(config.receive_window, window_within(config.max_memory, largest));
+  local.window = std::min(config.receive_window, window_within(config.max_memory, local.mss));
   return local;
 }
 
@@ -244,6 +242,7 @@ void Endpoint::accept(const wire::Handshake& request, const SocketAddress& from,
                             common_capabilities(local.capabilities, request.capabilities)};
   wire::Handshake answer = make_handshake(local, wire::RequestType::conclusion, request.cookie);
   answer.capabilities = agreement.common;
+  answer.flight_window = local.window_with(agreement.common);
   add(std::make_unique<Connection>(agreement, answer, local, config, random_, sink_, now));
 }
 
