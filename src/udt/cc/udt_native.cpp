@@ -112,7 +112,10 @@ void UdtNative::on_packet_size(std::uint32_t mss) {
   min_period_us_ *= ratio;
   last_decrease_period_us_ *= ratio;
   cwnd_ = std::max(cwnd_ / ratio, kInitialCwnd);
-  if (!slow_start_) set_period(period_us_ * ratio);
+  if (slow_start_)
+    period_us_ = std::max(kSlowStartPeriodUs, min_period_us_);
+  else
+    set_period(period_us_ * ratio);
 }
 
 void UdtNative::leave_slow_start(std::uint32_t arrival_rate_pps, Duration rtt) {

@@ -295,10 +295,12 @@ TEST_CASE("Controllers keep their rate when the packet size changes", "[udt]") {
   setup.mss = 1500;
   setup.max_rate = 1'500'000;
   ChosenRandom random;
-  const auto fixed = make_controller(ControllerKind::fixed_rate, setup, random);
-  CHECK(fixed->send_period() == 1ms);
-  fixed->on_packet_size(9000);
-  CHECK(fixed->send_period() == 6ms);
+  for (const auto kind : {ControllerKind::fixed_rate, ControllerKind::udt_native}) {
+    const auto control = make_controller(kind, setup, random);  // native: in slow start
+    CHECK(control->send_period() == 1ms);
+    control->on_packet_size(9000);
+    CHECK(control->send_period() == 6ms);
+  }
 
   Native native;
   native.loss(0, 100, 10'000);  // ends slow start at that rate
