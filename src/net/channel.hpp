@@ -15,8 +15,9 @@ namespace xfer::net {
 /// What the two threads of one connection share: worker (a Stream) and network thread (the
 /// DriverCore). Each field is written by one side only, unless it says otherwise.
 struct Channel {
-  Channel(const SocketAddress& address, std::size_t ring_bytes, std::size_t window_bytes)
-      : peer(address), ring(ring_bytes), consume_step(window_bytes / 8) {}
+  Channel(const SocketAddress& address, std::size_t ring_bytes, std::size_t max_ring_bytes,
+          std::size_t window_bytes)
+      : peer(address), ring(ring_bytes, max_ring_bytes), consume_step(window_bytes / 8) {}
 
   // Written by the worker. It tells the network thread by DriverCore::wake().
 

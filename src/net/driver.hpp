@@ -30,8 +30,8 @@ struct DriverOptions {
   /// Kernel receive and send buffer asked for, bytes. Above net.core.rmem_max only if permitted
   /// (CAP_NET_ADMIN); DriverStats has the effective values.
   std::size_t socket_buffer = 12U << 20U;
-  /// Bytes a worker can write ahead per connection. At least kMinSendRing; memory is touched only
-  /// when used.
+  /// Bytes a worker can write ahead per connection at first; grows to twice what is in flight, as
+  /// far as ConnectionConfig::max_memory allows. At least kMinSendRing; memory is taken when used.
   std::size_t send_ring = 16U << 20U;
 
   /// Receives the core's events on the network thread; must outlive the driver. Nullable.

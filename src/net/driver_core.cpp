@@ -83,6 +83,7 @@ DriverCore::DriverCore(const DriverOptions& options, UdpSocket socket,
       socket_(std::move(socket)),
       local_address_(socket_.local_address()),
       endpoint_(random_, cookie_hash_, options.sink) {
+  endpoint_.set_routes(routes_);
   stats_.socket = socket_.stats();
 }
 
@@ -160,14 +161,18 @@ bool DriverCore::receive() {
 
 void DriverCore::handle_network_errors() {
   const SocketStats& stats = socket_.stats();
-  const std::uint64_t seen = stats.receive_errors + stats.send_retried + stats.send_failed;
+  const std::uint64_t seen =
+      stats.receive_errors + stats.send_too_big + stats.send_retried + stats.send_failed;
   if (seen == errors_seen_ && !look_at_errors_) return;
   look_at_errors_ = false;
   errors_seen_ = seen;
   for (unsigned i = 0; i < kErrorBudget; ++i) {
     const auto error = socket_.next_error();
     if (!error) break;
-    endpoint_.handle_unreachable(error->peer, error->port_refused, now_);
+    if (error->path_mtu != 0)
+      endpoint_.handle_path_mtu(error->peer, error->path_mtu, now_);
+    else
+      endpoint_.handle_unreachable(error->peer, error->port_refused, now_);
   }
 }
 
@@ -262,7 +267,8 @@ void DriverCore::handle_event(const udt::Event& event) {
   if (event.kind == Kind::incoming) {
     udt::Connection* connection = endpoint_.find(event.id);
     if (connection == nullptr) return;
-    auto channel = std::make_shared<Channel>(connection->peer(), send_ring_, listen_window_);
+    auto channel = std::make_shared<Channel>(connection->peer(), send_ring_, listen_max_memory_,
+                                             listen_window_);
     connected(add(event.id, channel));
     {
       const std::lock_guard lock(accept_mutex_);
@@ -307,6 +313,8 @@ void DriverCore::give_outputs(Entry& entry, TimePoint now) {
   if (acked != channel.acked.load(std::memory_order_relaxed)) {
     channel.acked.store(acked, std::memory_order_release);
     channel.ring.release(acked);
+    // The worker keeps a window's worth ready behind what is in flight.
+    channel.ring.grow(2 * (entry.connection->sent_offset() - acked));
     // A writer that filled the ring is woken for a fair amount of room, not for each packet's
     // worth.
     const std::uint64_t used = channel.ring.published() - acked;
@@ -534,7 +542,7 @@ Result<std::shared_ptr<Channel>> DriverCore::start(const SocketAddress& peer,
                                                    const udt::ConnectionConfig& config,
                                                    bool rendezvous) {
   const std::uint64_t window = std::uint64_t{config.receive_window} * config.mss;
-  auto channel = std::make_shared<Channel>(peer, send_ring_, window);
+  auto channel = std::make_shared<Channel>(peer, send_ring_, config.max_memory, window);
   XFER_TRY(call([&](TimePoint now) -> Result<void> {
     const auto id =
         rendezvous ? endpoint_.rendezvous(peer, config, now) : endpoint_.connect(peer, config, now);
@@ -565,6 +573,7 @@ Result<void> DriverCore::wait_connected(Channel& channel) {
 
 Result<void> DriverCore::listen(const udt::ListenConfig& config) {
   return call([&](TimePoint) -> Result<void> {
+    listen_max_memory_ = config.connection.max_memory;
     listen_window_ = std::uint64_t{config.connection.receive_window} * config.connection.mss;
     return endpoint_.listen(config);
   });

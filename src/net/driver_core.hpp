@@ -13,6 +13,7 @@
 #include "crypto/cookie_hash.hpp"
 #include "net/channel.hpp"
 #include "net/driver.hpp"
+#include "net/host_routes.hpp"
 #include "net/poller.hpp"
 #include "net/system_random.hpp"
 #include "udt/endpoint.hpp"
@@ -119,6 +120,7 @@ class DriverCore {
 
   const std::size_t send_ring_;
   SystemRandom random_;
+  HostRoutes routes_;
   crypto::CookieHash cookie_hash_;
   UdpSocket socket_;
   const SocketAddress local_address_;
@@ -128,7 +130,8 @@ class DriverCore {
   udt::Endpoint endpoint_;
 
   // Network thread only.
-  std::uint64_t listen_window_ = 0;  ///< bytes
+  std::uint64_t listen_window_ = 0;      ///< bytes
+  std::uint64_t listen_max_memory_ = 0;  ///< bytes
   std::array<udt::ReceiveSlot, udt::kMaxReceiveBatch> slots_{};
   udt::TrainBuffer train_{};
   Unsent unsent_{};

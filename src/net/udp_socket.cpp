@@ -127,21 +127,28 @@ void UdpSocket::set_options(const SocketOptions& options) {
   if (options.gro && options.batched) stats_.coalescing = set_int(fd_, SOL_UDP, UDP_GRO, 1);
   // An IPv6 socket needs the IPv4 options too, for its IPv4 peers.
   set_int(fd_, IPPROTO_IP, IP_RECVERR, 1);
-  set_int(fd_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+  set_int(fd_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
   if (family_ == AF_INET6) {
     set_int(fd_, IPPROTO_IPV6, IPV6_RECVERR, 1);
-    set_int(fd_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+    set_int(fd_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
   }
 }
 
-bool UdpSocket::allow_fragments() {
-  if (stats_.fragmenting) return false;
-  // "Want" still sets "don't fragment" up to the path MTU the kernel knows, and fragments above it.
-  stats_.fragmenting = set_int(fd_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_WANT);
-  if (family_ == AF_INET6)
-    stats_.fragmenting =
-        set_int(fd_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_WANT) || stats_.fragmenting;
-  return stats_.fragmenting;
+/// Sets or clears "don't fragment" for what is sent from now on; @return whether that was a change.
+/// Set, the kernel still goes by the interface alone (probing, ip(7)): what the network says about
+/// the path may be forged, and is for the core to judge.
+bool UdpSocket::allow_fragments(bool allow) {
+  if (allow == fragments_allowed_) return false;
+  fragments_allowed_ = allow;
+  stats_.fragmenting = stats_.fragmenting || allow;
+  set_int(fd_, IPPROTO_IP, IP_MTU_DISCOVER, allow ? IP_PMTUDISC_DONT : IP_PMTUDISC_PROBE);
+  if (family_ == AF_INET6) {
+    set_int(fd_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, allow ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_PROBE);
+    // Routers never fragment IPv6: this host does, to what every link takes.
+    constexpr int kLeastIpv6Mtu = 1280;
+    set_int(fd_, IPPROTO_IPV6, IPV6_MTU, allow ? kLeastIpv6Mtu : 0);
+  }
+  return true;
 }
 
 bool UdpSocket::receive(std::span<const udt::ReceiveSlot> slots) {
@@ -181,7 +188,7 @@ void UdpSocket::note_drops(std::optional<std::uint32_t> drops) {
 /// or not any more.
 std::optional<int> UdpSocket::send_segmented(const SocketAddress& destination, std::size_t first,
                                              std::size_t count) {
-  if (!stats_.segmenting || count == 1) return std::nullopt;
+  if (!stats_.segmenting || count == 1 || fragments_allowed_) return std::nullopt;
   if (!not_segmented_.empty() && !not_segmented_.may_try(destination, now())) return std::nullopt;
   ++stats_.send_calls;
   errno =
@@ -233,9 +240,10 @@ UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::
                                       std::size_t first) {
   if (!sending_->prepare(transmit, train, family_)) {
     stats_.send_failed += transmit.segments - first;
-    local_error_ = NetworkError{transmit.destination, false};
+    local_error_ = NetworkError{transmit.destination};
     return {transmit.segments - first, SendStatus::done};
   }
+  allow_fragments(transmit.may_fragment);
   std::size_t next = first;
   unsigned retries = 0;
   while (next < transmit.segments) {
@@ -258,9 +266,11 @@ UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::
         return {next - first, SendStatus::no_buffers};
       case EMSGSIZE:
         ++stats_.send_too_big;
-        if (allow_fragments() || ++retries <= 1) break;
-        // Larger than any UDP datagram, or than a path MTU that cannot be fragmented for.
-        ++stats_.send_failed;
+        too_big_for_ = transmit.destination;
+        // The first may be the network's word about an earlier datagram.
+        if (++retries <= 1 || (!transmit.path_probe && allow_fragments(true))) break;
+        // Larger than any UDP datagram, or a probe, which has its answer.
+        if (!transmit.path_probe) ++stats_.send_failed;
         ++next;
         retries = 0;
         break;
@@ -275,7 +285,7 @@ UdpSocket::SendResult UdpSocket::send(const udt::Transmit& transmit, const udt::
         // It is about this destination, now: leave the train to retransmission, and the verdict to
         // the core.
         stats_.send_failed += transmit.segments - next;
-        local_error_ = NetworkError{transmit.destination, false};
+        local_error_ = NetworkError{transmit.destination};
         return {transmit.segments - first, SendStatus::done};
     }
   }
@@ -313,9 +323,12 @@ bool UdpSocket::next_error_message(std::optional<NetworkError>& out) {
     switch (details.ee_errno) {
       case EMSGSIZE:
         stats_.path_mtu = details.ee_info;
+        out = NetworkError{from_sockaddr(peer), false, details.ee_info};
+        // The kernel's own refusal names no port.
+        if (out->peer.port == 0) out->peer = too_big_for_;
         break;
       case ECONNREFUSED:
-        out = NetworkError{from_sockaddr(peer), true};
+        out = NetworkError{from_sockaddr(peer), true, 0};
         break;
       case EHOSTUNREACH:
       case ENETUNREACH:
@@ -323,7 +336,7 @@ bool UdpSocket::next_error_message(std::optional<NetworkError>& out) {
       case ENETDOWN:
       case ENOPROTOOPT:
       case EACCES:
-        out = NetworkError{from_sockaddr(peer), false};
+        out = NetworkError{from_sockaddr(peer), false, 0};
         break;
       default:
         break;

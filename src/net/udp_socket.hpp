@@ -65,7 +65,7 @@ struct SocketStats {
   std::uint64_t send_no_buffers =
       0;  ///< the kernel had no memory or queue space (ENOBUFS); sent later
   std::uint64_t send_too_big =
-      0;  ///< refused for their size (EMSGSIZE), then sent in fragments if possible
+      0;  ///< refused for their size (EMSGSIZE), then sent in fragments unless they were probes
   std::uint64_t send_retried = 0;    ///< failed for another reason and tried again
   std::uint64_t send_failed = 0;     ///< datagrams given up after retries; left to retransmission
   std::uint64_t receive_errors = 0;  ///< errors of receive calls, pending network errors included
@@ -75,7 +75,7 @@ struct SocketStats {
   std::size_t receive_buffer = 0;  ///< effective size, bytes, comparable to what was asked for
   std::size_t send_buffer = 0;
   std::uint32_t path_mtu = 0;         ///< last one the network reported, bytes; 0: none
-  bool fragmenting = false;           ///< "don't fragment" had to be given up
+  bool fragmenting = false;           ///< "don't fragment" had to be given up for some
   std::size_t unsegmented_paths = 0;  ///< hosts that trains are not sent so to, for a time
   bool segmenting = false;            ///< trains are sent as one message, on paths that allow it
   bool coalescing = false;            ///< received datagrams may come put together
@@ -85,14 +85,16 @@ struct SocketStats {
 /// A bad message from the network about a destination we sent to.
 struct NetworkError {
   SocketAddress peer;
-  bool port_refused = false;  ///< the host is there, the port is not
+  bool port_refused = false;   ///< the host is there, the port is not
+  std::uint32_t path_mtu = 0;  ///< not 0: IP packets above this many bytes do not reach it
 };
 
 /// One UDP socket: non-blocking, not connected, IPv4, IPv6 or both. IPv4 peers always appear as
 /// Family::ipv4. Owned and used by one thread.
 ///
-/// Outgoing packets carry "don't fragment". When one is too big for the path, the socket lets the
-/// kernel fragment from then on and sends it again: slower, counted, but nothing is lost.
+/// Outgoing packets carry "don't fragment", unless the train allows it. When one is larger than the
+/// interface takes, the socket sends the train again in fragments, unless it was a probe: slower,
+/// counted, but nothing is lost. What routers say about the path is passed on, not obeyed.
 class UdpSocket {
  public:
   ///   ErrorCode::bind_failed  with the errno of socket() or bind().
@@ -138,7 +140,7 @@ class UdpSocket {
   Result<void> create(const SocketOptions& options);
   bool bind_to(const SocketAddress& address, int family);
   void set_options(const SocketOptions& options);
-  bool allow_fragments();
+  bool allow_fragments(bool allow);
   int send_some(const SocketAddress& destination, std::size_t first, std::size_t count);
   int send_now(const SocketAddress& destination, std::size_t first, std::size_t count);
   std::optional<int> send_segmented(const SocketAddress& destination, std::size_t first,
@@ -150,7 +152,9 @@ class UdpSocket {
   int fd_ = -1;
   int family_ = 0;  ///< AF_INET or AF_INET6
   SocketFaults* faults_ = nullptr;
-  int next_failure_ = 0;  ///< decided by faults_, not shown yet
+  bool fragments_allowed_ = false;  ///< for what is sent now
+  SocketAddress too_big_for_;       ///< where the last datagram that was refused for its size went
+  int next_failure_ = 0;            ///< decided by faults_, not shown yet
   SocketAddress local_;
   SocketStats stats_;
   std::optional<NetworkError> local_error_;  ///< found while sending

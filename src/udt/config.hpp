@@ -28,8 +28,8 @@ struct ConnectionConfig {
 
   // Changes performance.
 
-  /// Largest IP packet, IPv4 and UDP headers included; the smaller of both sides' is used. kMinMss
-  /// ... kMaxMss bytes.
+  /// Largest IP packet, IPv4 and UDP headers included, that needs no probing; the smaller of both
+  /// sides' is used, cut to what the interface takes. kMinMss ... kMaxMss bytes.
   std::uint32_t mss = kDefaultMss;
   /// Receive buffer announced to the peer, packets. kMinFlightWindow ... kMaxFlightWindow. Costs
   /// window x packet size memory, touched only when used, and is cut to max_memory. Grows by itself

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/byte_reader.hpp"
 #include "wire/control.hpp"
 #include "wire/loss_list_codec.hpp"
 
@@ -16,6 +17,10 @@ constexpr std::uint32_t bit(Event::Kind kind) {
 constexpr Duration kRefusedWhileConnecting = 400ms;
 /// Refused for this long and nothing heard while connected: the peer's program is gone.
 constexpr Duration kRefusedWhileConnected = 2s;
+/// A peer heard of within this time lives.
+constexpr Duration kRecently = 2s;
+/// What probes of the path MTU are padded with.
+const std::array<std::byte, kMaxMss> kZeros{};
 
 }  // namespace
 
@@ -59,8 +64,16 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   capabilities_ = agreement.common ? agreement.common->capabilities : 0;
   if (agreement.rtt) rtt_.sample(*agreement.rtt);
 
+  // Larger packets than every link takes have to be found to work first.
+  const bool probing = agreement.can(wire::kPathMtuProbing);
+  const bool ipv6 = local_.peer.family == SocketAddress::Family::ipv6;
+  const std::uint32_t first =
+      probing ? std::min(agreement.mss, kDefaultMss - (ipv6 ? kIpv6ExtraOverhead : 0))
+              : agreement.mss;
+  path_.emplace(PathMtu::Setup{first, agreement.largest_packet(), probing}, random_, stats_);
+
   ControllerSetup controller;
-  controller.mss = agreement.mss;
+  controller.mss = first;
   controller.peer_window = agreement.peer_window;
   controller.max_window =
       agreement.can(wire::kGrowingWindows) ? kMaxFlightWindow : agreement.peer_window;
@@ -75,7 +88,7 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   SendHalf::Setup setup;
   setup.isn = agreement.local_isn;
   setup.destination = peer_id_;
-  setup.payload_size = payload_size_;
+  setup.payload_size = first - kOverhead;
   setup.peer_window = agreement.peer_window;
   setup.max_flight = config_.send_window;
   setup.growing_window = agreement.can(wire::kGrowingWindows);
@@ -85,12 +98,13 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   send_.emplace(setup, make_controller(kind, controller, random_), rtt_, stats_, tracer_);
   RecvHalf::Setup receive;
   receive.isn = agreement.peer_isn;
-  receive.window = receive.max_window = local_.window;
+  receive.window = receive.max_window = local_.window_with(agreement.common);
   if (agreement.can(wire::kGrowingWindows))
     receive.max_window =
-        std::max(local_.window, window_within(config_.max_memory, agreement.largest_packet()));
-  receive.payload_size = payload_size_;
+        std::max(receive.window, window_within(config_.max_memory, agreement.largest_packet()));
+  receive.payload_size = first - kOverhead;
   receive.largest_payload = largest_payload_;
+  receive.varying = probing;
   receive.block_packets = config_.block_packets;
   receive.reports = reports;
   receive.recovery = config_.audt_recovery;
@@ -317,6 +331,9 @@ void Connection::handle_control(const wire::ControlHeader& header, ByteView body
     case wire::ControlType::error_signal:
       raise(Event::Kind::error_signal);  // rule I-26
       break;
+    case wire::ControlType::user_defined:
+      handle_path_packet(header, body, now);
+      break;
     default:
       ++stats_.control_ignored;  // congestion warning, user-defined, unknown (rule I-26)
       break;
@@ -342,8 +359,44 @@ void Connection::handle_ack(const wire::ControlHeader& header, ByteView body, Ti
     ack2_pending_[(ack2_first_ + ack2_count_++) % kMaxPendingAck2] = number;
   }
   send_->handle_ack(number, *ack, now);
+  if (const std::uint32_t delivered = send_->take_delivered(); delivered != 0)
+    path_->on_delivered(delivered + static_cast<std::uint32_t>(wire::kPayloadOverhead), now);
+  follow_path();
   note_progress();
   check_drained(now);
+}
+
+void Connection::handle_path_packet(const wire::ControlHeader& header, ByteView body,
+                                    TimePoint now) {
+  if ((capabilities_ & wire::kPathMtuProbing) == 0) {
+    ++stats_.control_ignored;
+  } else if (header.extended == wire::kPathMtuProbe) {
+    if (confirmation_count_ == confirmations_.size()) return;
+    const auto payload = static_cast<std::uint32_t>(body.size());
+    if (payload > largest_payload_) return;
+    confirmations_[confirmation_count_++] = {
+        payload + static_cast<std::uint32_t>(wire::kPayloadOverhead), header.info};
+    recv_->expect_payload(payload);
+  } else if (header.extended == wire::kPathMtuConfirmation) {
+    path_->on_confirmed({ByteReader(body).u32(), header.info}, now);
+    follow_path();
+  } else {
+    ++stats_.control_ignored;
+  }
+}
+
+/// Packets are from now on as large as the path takes them.
+void Connection::follow_path() {
+  constexpr auto kOverhead = static_cast<std::uint32_t>(wire::kPayloadOverhead);
+  const std::uint32_t unfragmented = path_->unfragmented();
+  send_->set_packet_size(path_->size() - kOverhead,
+                         unfragmented == 0 ? 0 : unfragmented - kOverhead);
+}
+
+void Connection::handle_path_mtu(std::uint32_t mtu, TimePoint now) {
+  if (!is_up()) return;
+  path_->on_hint(mtu, now);
+  follow_path();
 }
 
 void Connection::note_progress() {
@@ -407,6 +460,9 @@ void Connection::handle_timeout(TimePoint now) {
   if (is_up()) {
     send_->handle_timeout(now);
     recv_->handle_timeout(now);
+    if (send_->stuck()) path_->on_stuck(now - last_heard_ < kRecently, now);
+    path_->handle_timeout(rtt_.timeout(), now);
+    follow_path();
   }
 }
 
@@ -482,7 +538,7 @@ std::optional<Transmit> Connection::poll_control(TimePoint now, TrainBuffer& out
     return padded(wire::ControlType::ack2, number.value());
   }
   ByteWriter body(
-      MutByteView(out.control).first(std::min<std::size_t>(kMaxControlSize, payload_size_)));
+      MutByteView(out.control).first(std::min<std::size_t>(kMaxNakSize, payload_size_)));
   if (recv_->poll_nak(now, body))
     return build_control(out, {wire::ControlType::nak, 0, 0, 0, peer_id_}, body.size(), now);
   if (const auto ack = recv_->poll_ack(now)) return build_ack(out, *ack, now);
@@ -491,7 +547,29 @@ std::optional<Transmit> Connection::poll_control(TimePoint now, TrainBuffer& out
     timers_.set(TimerId::keep_alive, now + kKeepAliveInterval);
     return padded(wire::ControlType::keep_alive, 0);
   }
-  return std::nullopt;
+  return poll_path(now, out);
+}
+
+std::optional<Transmit> Connection::poll_path(TimePoint now, TrainBuffer& out) {
+  wire::ControlHeader header{wire::ControlType::user_defined, 0, 0, 0, peer_id_};
+  if (confirmation_count_ > 0) {
+    const PathMtu::Probe probe = confirmations_[--confirmation_count_];
+    header.extended = wire::kPathMtuConfirmation;
+    header.info = probe.token;
+    ByteWriter body(out.control);
+    body.u32(probe.size);
+    return build_control(out, header, body.size(), now);
+  }
+  const auto probe = path_->poll(rtt_.timeout(), now);
+  if (!probe) return std::nullopt;
+  header.extended = wire::kPathMtuProbe;
+  header.info = probe->token;
+  const std::size_t padding = probe->size - wire::kPayloadOverhead;
+  Transmit transmit = build_control(out, header, 0, now);
+  out.payloads[0] = {ByteView(kZeros).first(padding), {}};
+  transmit.segment_size += padding;
+  transmit.path_probe = true;
+  return transmit;
 }
 
 std::optional<Transmit> Connection::poll_transmit(TimePoint now, TrainBuffer& out,
@@ -506,8 +584,8 @@ std::optional<Transmit> Connection::poll_transmit(TimePoint now, TrainBuffer& ou
 
   Transmit train;
   train.destination = local_.peer;
-  train.segments =
-      send_->poll_train(now, out, std::min(max_segments, kMaxTrainSegments), train.segment_size);
+  train.segments = send_->poll_train(now, out, std::min(max_segments, kMaxTrainSegments),
+                                     train.segment_size, train.may_fragment);
   if (train.segments == 0) return std::nullopt;
   last_sent_ = now;
   return train;
@@ -534,7 +612,8 @@ std::optional<TimePoint> Connection::next_deadline() const {
   std::optional<TimePoint> deadline = timers_.next();
   if (state_ == State::connecting) return earlier(deadline, fsm_->next_deadline());
   if (is_up())
-    deadline = earlier(deadline, earlier(send_->next_deadline(), recv_->next_deadline()));
+    deadline = earlier(earlier(deadline, path_->next_deadline()),
+                       earlier(send_->next_deadline(), recv_->next_deadline()));
   return deadline;
 }
 
@@ -547,6 +626,7 @@ ConnectionStats Connection::stats() const {
     stats.capacity_pps = recv_->capacity();
   }
   if (send_) send_->fill_stats(stats);
+  if (path_) stats.packet_size = path_->size();
   stats.capabilities = capabilities_;
   if (recv_) stats.receive_window = recv_->window();
   return stats;

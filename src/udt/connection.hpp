@@ -11,6 +11,7 @@
 #include "udt/config.hpp"
 #include "udt/events.hpp"
 #include "udt/handshake_fsm.hpp"
+#include "udt/path_mtu.hpp"
 #include "udt/recv_half.hpp"
 #include "udt/send_half.hpp"
 #include "udt/stats.hpp"
@@ -63,6 +64,8 @@ class Connection {
   void offer(std::uint64_t end, std::uint64_t flush, TimePoint now);
   /// Everything below has been acknowledged and will not be viewed again.
   [[nodiscard]] std::uint64_t acked_offset() const { return send_ ? send_->acked_offset() : 0; }
+  /// Everything below has been sent at least once.
+  [[nodiscard]] std::uint64_t sent_offset() const { return send_ ? send_->sent_offset() : 0; }
 
   // Commands: the stream in.
 
@@ -108,6 +111,8 @@ class Connection {
   void end_loan();
   void handle_timeout(TimePoint now);
   void handle_unreachable(bool port_refused, TimePoint now);
+  /// The network says that packets above `mtu`, counted as the MSS is, do not fit.
+  void handle_path_mtu(std::uint32_t mtu, TimePoint now);
 
   std::optional<Transmit> poll_transmit(TimePoint now, TrainBuffer& out, std::size_t max_segments);
   std::optional<Event> poll_event();
@@ -128,6 +133,8 @@ class Connection {
   void handle_implied_handshake(TimePoint now);
   void check_handshake(TimePoint now);
   void handle_ack(const wire::ControlHeader& header, ByteView body, TimePoint now);
+  void handle_path_packet(const wire::ControlHeader& header, ByteView body, TimePoint now);
+  void follow_path();
   void handle_peer_shutdown(TimePoint now);
   void raise(Event::Kind kind);
   void note_progress();
@@ -139,6 +146,7 @@ class Connection {
   Transmit build_control(TrainBuffer& out, wire::ControlHeader header, std::size_t body_size,
                          TimePoint now);
   Transmit build_ack(TrainBuffer& out, const RecvHalf::Ack& ack, TimePoint now);
+  std::optional<Transmit> poll_path(TimePoint now, TrainBuffer& out);
   Transmit build_handshake(TrainBuffer& out, wire::SocketId destination,
                            const wire::Handshake& handshake, TimePoint now);
 
@@ -163,6 +171,10 @@ class Connection {
   ConnectionStats stats_;
   std::optional<SendHalf> send_;
   std::optional<RecvHalf> recv_;
+  std::optional<PathMtu> path_;
+  /// Probes to confirm; those of a burst beyond it are not.
+  std::array<PathMtu::Probe, 4> confirmations_{};
+  std::size_t confirmation_count_ = 0;
   const ByteSource* source_ = nullptr;
 
   Timers timers_;

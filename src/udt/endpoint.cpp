@@ -67,12 +67,13 @@ LocalParameters Endpoint::make_local(const SocketAddress& peer, const Connection
   LocalParameters local;
   local.id = new_id();
   local.isn = config.isn.value_or(wire::SeqNo(static_cast<std::uint32_t>(random_.next_u64())));
-  local.mss = mss_of(std::min(config.mss, config.max_mtu.value_or(config.mss)), peer);
+  const std::uint32_t interface = interface_mtu(peer);
+  const std::uint32_t mtu = std::min(config.max_mtu.value_or(kMaxMss),
+                                     interface == 0 ? kMaxMss : std::max(interface, kMinMss));
+  local.mss = mss_of(std::min(config.mss, mtu), peer);
   local.peer = peer;
-  local.capabilities = offer(config, peer, interface_mtu(peer));
-  const std::uint32_t largest =
-      std::max<std::uint32_t>(local.mss, local.capabilities ? local.capabilities->max_packet : 0);
-  local.window = std::min(config.receive_window, window_within(config.max_memory, largest));
+  local.capabilities = offer(config, peer, interface);
+  local.window = std::min(config.receive_window, window_within(config.max_memory, local.mss));
   return local;
 }
 
@@ -252,6 +253,7 @@ void Endpoint::accept(const wire::Handshake& request, const SocketAddress& from,
                             common_capabilities(local.capabilities, request.capabilities)};
   wire::Handshake answer = make_handshake(local, wire::RequestType::conclusion, request.cookie);
   answer.capabilities = agreement.common;
+  answer.flight_window = local.window_with(agreement.common);
   add(std::make_unique<Connection>(agreement, answer, local, config, random_, sink_, now));
 }
 
@@ -275,6 +277,13 @@ void Endpoint::handle_unreachable(const SocketAddress& peer, bool port_refused, 
   check_time(now);
   for (const auto& connection : connections_) {
     if (connection->peer() == peer) connection->handle_unreachable(port_refused, now);
+  }
+}
+
+void Endpoint::handle_path_mtu(const SocketAddress& peer, std::uint32_t mtu, TimePoint now) {
+  check_time(now);
+  for (const auto& connection : connections_) {
+    if (connection->peer() == peer) connection->handle_path_mtu(mss_of(mtu, peer), now);
   }
 }
 

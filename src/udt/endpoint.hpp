@@ -77,6 +77,10 @@ class Endpoint {
   /// The network reported `peer` unreachable (ICMP). A hint: it may be forged or pass.
   void handle_unreachable(const SocketAddress& peer, bool port_refused, TimePoint now);
 
+  /// The network reported that IP packets above `mtu` bytes do not reach `peer` (ICMP). A hint: it
+  /// may be forged.
+  void handle_path_mtu(const SocketAddress& peer, std::uint32_t mtu, TimePoint now);
+
   // Poll.
 
   /// Builds the next datagram or train into `out`. nullopt: nothing to send now. `max_segments`

@@ -41,6 +41,13 @@ std::optional<wire::CapabilityBlock> common_capabilities(
                                ours->capabilities & theirs->capabilities};
 }
 
+std::uint32_t LocalParameters::window_with(
+    const std::optional<wire::CapabilityBlock>& common) const {
+  if (!common || common->max_packet <= mss) return window;
+  const std::uint64_t bytes = std::uint64_t{window} * mss;
+  return std::max(static_cast<std::uint32_t>(bytes / common->max_packet), kMinFlightWindow);
+}
+
 HandshakeFsm::HandshakeFsm(Role role, const LocalParameters& local, TimePoint now)
     : role_(role),
       state_(role == Role::caller ? State::induction : State::waving),
@@ -156,6 +163,7 @@ std::optional<HandshakeFsm::Out> HandshakeFsm::poll(TimePoint now) {
     case State::conclusion: {
       Out out{wire::SocketId(0), make_handshake(local_, RequestType::conclusion, cookie_)};
       out.handshake.capabilities = common_;
+      out.handshake.flight_window = local_.window_with(common_);
       return out;
     }
     default:

@@ -41,6 +41,9 @@ struct LocalParameters {
   std::uint32_t window = 0;
   SocketAddress peer;
   std::optional<wire::CapabilityBlock> capabilities{};  ///< ours; nullopt: stay plain
+
+  /// Packets to announce: where they may get larger than the MSS, fewer, for the same memory.
+  [[nodiscard]] std::uint32_t window_with(const std::optional<wire::CapabilityBlock>& common) const;
 };
 
 /// The values of a peer's handshake that no connection may be built on (rule I-6): ISN with the top

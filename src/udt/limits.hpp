@@ -29,6 +29,16 @@ inline constexpr std::uint32_t kDefaultMss = 1500;
 /// Largest packet probed for unless more is asked for: jumbo frames. What loopback takes (64 KiB)
 /// would make trains of one packet (decision 0012).
 inline constexpr std::uint32_t kMaxAutoMtu = 9000;
+/// Sizes to fall back to on a path that swallows larger packets (RFC 8899, BASE_PLPMTU; least size
+/// an IPv4 host takes). Neither is refused by an IPv6 link.
+inline constexpr std::uint32_t kBasePathMtu = 1200;
+inline constexpr std::uint32_t kLeastPathMtu = 576;
+/// A path that did not take the largest size is tried again after this long, and after a black
+/// hole first sooner, then each time twice as late.
+inline constexpr Duration kPathMtuRaise = 600s;
+inline constexpr Duration kPathMtuFirstRaise = 15s;
+/// Longest NAK body we send: it must get through where packets are small.
+inline constexpr std::size_t kMaxNakSize = 512;
 /// What an IPv6 header is longer than the IPv4 header that UDT's MSS counts (rule I-24).
 inline constexpr std::uint32_t kIpv6ExtraOverhead = 20;
 

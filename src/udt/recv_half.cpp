@@ -13,6 +13,8 @@ RecvHalf::RecvHalf(const Setup& setup, RttEstimator& rtt, ConnectionStats& stats
       max_window_(setup.max_window),
       payload_size_(setup.payload_size),
       largest_payload_(setup.largest_payload),
+      full_payload_(setup.payload_size),
+      varying_(setup.varying),
       reports_(setup.reports),
       recovery_(setup.recovery),
       nak_repeat_threshold_(setup.nak_repeat_threshold),
@@ -76,7 +78,8 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   grow_window(now);
   ++packets_since_ack_;
   arm_ack_timer(now + kSynInterval);
-  if (payload.size() != payload_size_) {
+  full_payload_ = std::max(full_payload_, static_cast<std::uint32_t>(payload.size()));
+  if (!is_full(payload.size())) {
     // A packet that is not full ends a burst: acknowledge at once, as stock does (rule I-20).
     ack_due_ = Due::regular;
   } else if (ack_due_ == Due::none &&
@@ -97,21 +100,33 @@ void RecvHalf::count_standstill() {
   nak_due_ = nak_due_ || !holes_.empty();
 }
 
-/// Once per round trip: room for four times what arrived in it, the bandwidth-delay product as
-/// measured here, or what is held behind a hole. So the window never holds up a sender that doubles
-/// its rate each round trip.
+/// Whether a packet of that many bytes is as long as the sender makes them. One that is not ends a
+/// burst.
+bool RecvHalf::is_full(std::size_t payload) const {
+  constexpr std::size_t kBase = kBasePathMtu - wire::kPayloadOverhead;
+  constexpr std::size_t kLeast = kLeastPathMtu - wire::kPayloadOverhead;
+  return payload == payload_size_ || payload == full_payload_ ||
+         (varying_ && (payload == kBase || payload == kLeast));
+}
+
+/// Once per round trip: room for four times the bandwidth-delay product, by the rate of arrival and
+/// the shortest round trip seen, or for twice what waits behind a hole. So the window never holds
+/// up a sender that doubles its rate each round trip; one that fills a queue, be it our own
+/// socket's, does not make it grow, for a queue makes round trips longer only.
 void RecvHalf::grow_window(TimePoint now) {
-  if (window_ >= max_window_ || !rtt_.measured() ||
-      now - window_measured_at_ < std::max(rtt_.rtt(), kSynInterval))
-    return;
+  const Duration elapsed = now - window_measured_at_;
+  const Duration span = std::max(rtt_.rtt(), kSynInterval);
+  if (window_ >= max_window_ || elapsed < span) return;
   const PacketIndex arrived = buffer_.end() - window_measured_from_;
-  const PacketIndex held = buffer_.end() - buffer_.contiguous();
-  const bool whole = now - window_measured_at_ < 2 * std::max(rtt_.rtt(), kSynInterval);
   window_measured_at_ = now;
   window_measured_from_ = buffer_.end();
-  if (!whole) return;  // packets of a longer time say nothing about a round trip
+  if (!shortest_rtt_ || elapsed >= 2 * span) return;  // a pause is no rate
+  const double product =
+      static_cast<double>(arrived) * to_seconds(*shortest_rtt_) / to_seconds(elapsed);
+  const PacketIndex held = buffer_.end() - buffer_.contiguous();
+  const PacketIndex wanted = std::max(static_cast<PacketIndex>(4 * product), 2 * held);
   window_ = static_cast<std::uint32_t>(
-      std::clamp(4 * std::max(arrived, held), PacketIndex{window_}, PacketIndex{max_window_}));
+      std::clamp(wanted, PacketIndex{window_}, PacketIndex{max_window_}));
 }
 
 void RecvHalf::handle_ack2(wire::AckNo number, TimePoint now) {
@@ -121,6 +136,7 @@ void RecvHalf::handle_ack2(wire::AckNo number, TimePoint now) {
     return;
   }
   rtt_.sample(now - entry->sent);
+  shortest_rtt_ = std::min(shortest_rtt_.value_or(now - entry->sent), now - entry->sent);
   confirmed_ = std::max(confirmed_, entry->next);
 }
 

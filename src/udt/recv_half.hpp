@@ -25,6 +25,7 @@ class RecvHalf {
     std::uint32_t payload_size;     ///< of a full packet as agreed, bytes
     std::uint32_t largest_payload;  ///< of any packet, bytes
     std::uint32_t block_packets;    ///< ConnectionConfig::block_packets
+    bool varying;                   ///< the sender may change the size of its packets
     bool reports;                   ///< ACKs carry a delivery report
     bool recovery;                  ///< ConnectionConfig::audt_recovery
     std::uint32_t nak_repeat_threshold;
@@ -36,6 +37,8 @@ class RecvHalf {
   // Handle.
 
   void handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, TimePoint arrival);
+  /// A packet of that payload got through: the sender may use them from now on.
+  void expect_payload(std::uint32_t size) { full_payload_ = size; }
   void handle_ack2(wire::AckNo number, TimePoint now);
   void handle_timeout(TimePoint now);
 
@@ -74,6 +77,7 @@ class RecvHalf {
   enum class Due : std::uint8_t { none, light, regular };
 
   void grow_window(TimePoint now);
+  [[nodiscard]] bool is_full(std::size_t payload) const;
   [[nodiscard]] PacketIndex window_end() const { return buffer_.base() + window_; }
   [[nodiscard]] PacketIndex ack_value() const {
     return std::min(buffer_.contiguous(), window_end());
@@ -91,6 +95,8 @@ class RecvHalf {
   std::uint32_t max_window_;
   std::uint32_t payload_size_;
   std::uint32_t largest_payload_;
+  std::uint32_t full_payload_;  ///< of a full packet as the sender makes them now
+  bool varying_;
   bool reports_;
   bool recovery_;
   std::uint32_t nak_repeat_threshold_;
@@ -106,6 +112,7 @@ class RecvHalf {
 
   TimePoint window_measured_at_{};        ///< when grow_window() last looked
   PacketIndex window_measured_from_ = 0;  ///< newest packet then
+  std::optional<Duration> shortest_rtt_;
 
   Due ack_due_ = Due::none;
   bool nak_due_ = false;

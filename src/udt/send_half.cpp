@@ -27,6 +27,7 @@ SendHalf::SendHalf(const Setup& setup, std::unique_ptr<Controller> controller, R
     : mapper_(setup.isn),
       destination_(setup.destination),
       payload_size_(setup.payload_size),
+      unfragmented_(setup.payload_size),
       max_peer_window_(setup.growing_window ? kMaxFlightWindow : setup.peer_window),
       max_flight_(setup.max_flight),
       recovery_(setup.recovery),
@@ -171,6 +172,8 @@ std::uint32_t SendHalf::counted_flight() const {
 
 /// Everything below `next` has arrived: progress.
 void SendHalf::advance(PacketIndex next, TimePoint now) {
+  const std::uint32_t newest = packets_[next - 1].size;
+  if (newest <= unfragmented_) delivered_ = std::max(delivered_, newest);
   acked_offset_ = next == packets_.end() ? packetized_ : packets_[next].offset;
   packets_.release(next);
   const std::int64_t to_repair = loss_list_.count();
@@ -280,6 +283,13 @@ void SendHalf::send_probe(TimePoint now, PacketIndex count) {
   pacer_.reset(now);
 }
 
+void SendHalf::set_packet_size(std::uint32_t payload, std::uint32_t unfragmented) {
+  unfragmented_ = unfragmented;
+  if (payload == payload_size_) return;
+  payload_size_ = payload;
+  controller_->on_packet_size(payload + static_cast<std::uint32_t>(wire::kPayloadOverhead));
+}
+
 std::uint32_t SendHalf::next_new_size() const {
   const std::uint64_t waiting = offered_ - packetized_;
   if (waiting >= payload_size_) return payload_size_;
@@ -325,7 +335,7 @@ bool SendHalf::asks_for_ack(const Choice& choice, TimePoint now) const {
 }
 
 std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t max_segments,
-                                 std::size_t& size) {
+                                 std::size_t& size, bool& may_fragment) {
   std::size_t count = 0;
   cwnd_limited_ = false;
   while (count < max_segments) {
@@ -342,10 +352,13 @@ std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t ma
     const bool asks = asks_for_ack(*choice, now);
     if (asks) --choice->size;
     const std::size_t bytes = wire::kHeaderSize + choice->size;
-    if (count == 0)
+    const bool fragments = choice->size > unfragmented_;
+    if (count == 0) {
       size = bytes;
-    else if (bytes > size || (count + 1) * size > kMaxTrainBytes)
+      may_fragment = fragments;
+    } else if (bytes > size || fragments != may_fragment || (count + 1) * size > kMaxTrainBytes) {
       break;
+    }
     if (asks) last_asked_ = now;
     if (measures) last_measured_ = now;
     pair_measured_ = measures;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "base/byte_source.hpp"
 #include "base/interval_set.hpp"
@@ -40,6 +41,7 @@ class SendHalf {
   void set_source(const ByteSource& source) { source_ = &source; }
   void offer(std::uint64_t end, std::uint64_t flush, TimePoint now);
   [[nodiscard]] std::uint64_t acked_offset() const { return acked_offset_; }
+  [[nodiscard]] std::uint64_t sent_offset() const { return packetized_; }
   /// Bytes offered were all acknowledged, by an ACK that also tells a stock peer's application
   /// (rule I-21).
   [[nodiscard]] bool all_acknowledged() const {
@@ -54,13 +56,21 @@ class SendHalf {
   void handle_timeout(TimePoint now);
   /// Something arrived from the peer: it is alive.
   void on_heard() { heard_since_probe_ = true; }
+  /// From now on full packets hold `payload` bytes, and those of more than `unfragmented` bytes may
+  /// be fragmented.
+  void set_packet_size(std::uint32_t payload, std::uint32_t unfragmented);
+  /// Nothing gets through: a second probe is out, and it is not the window that is closed.
+  [[nodiscard]] bool stuck() const { return probes_ >= 2 && !peer_full(); }
+  /// Payload of the largest packet acknowledged since the last call that could not be fragmented.
+  std::uint32_t take_delivered() { return std::exchange(delivered_, 0); }
 
   // Poll.
 
   /// Appends due data packets to a train of at most `max_segments`; returns how many. All but the
   /// last are `size` bytes long (header included), which is set.
+  /// `may_fragment` is set to what all of them have in common.
   std::size_t poll_train(TimePoint now, TrainBuffer& out, std::size_t max_segments,
-                         std::size_t& size);
+                         std::size_t& size, bool& may_fragment);
   [[nodiscard]] std::optional<TimePoint> next_deadline() const;
 
   void fill_stats(ConnectionStats& stats) const;
@@ -99,6 +109,8 @@ class SendHalf {
   SeqMapper mapper_;
   wire::SocketId destination_;
   std::uint32_t payload_size_;
+  std::uint32_t unfragmented_;     ///< largest payload that is sent with "don't fragment"
+  std::uint32_t delivered_ = 0;    ///< see take_delivered()
   std::uint32_t max_peer_window_;  ///< ACKs may not open more, packets
   std::uint32_t max_flight_;
   bool recovery_;

@@ -19,6 +19,9 @@ struct ConnectionStats {
   std::uint64_t dupack_retransmits = 0;    ///< packets sent again because of equal ACK numbers
   std::uint64_t spurious_retransmits = 0;  ///< found later to have been needless
   std::uint64_t exp_fired = 0;             ///< everything in flight queued again
+  std::uint64_t path_probes_sent = 0;      ///< of packet sizes
+  std::uint64_t path_probes_confirmed = 0;
+  std::uint64_t path_black_holes = 0;  ///< times that large packets did not get through, small did
   // Receiver.
   std::uint64_t packets_received = 0;  ///< data packets, duplicates and discarded ones included
   std::uint64_t packets_duplicate = 0;
@@ -50,6 +53,7 @@ struct ConnectionStats {
   std::uint32_t counted_flight = 0;  ///< what cwnd limits: all of them, or those on their way
   std::uint32_t peer_window = 0;     ///< packets
   std::uint32_t receive_window = 0;  ///< ours, packets
+  std::uint32_t packet_size = 0;     ///< of full packets sent now, counted as the MSS is
   std::uint32_t capabilities = 0;    ///< agreed with the peer: bits of wire::CapabilityBlock
 };
 

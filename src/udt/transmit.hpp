@@ -24,6 +24,10 @@ struct Transmit {
   SocketAddress destination;
   std::size_t segments = 0;
   std::size_t segment_size = 0;
+  /// Larger than the path takes in one piece: to be sent without "don't fragment".
+  bool may_fragment = false;
+  /// Tries whether its size gets through: to be dropped rather than sent in fragments.
+  bool path_probe = false;
 };
 
 /// Room the endpoint lends for one datagram to come.

@@ -29,6 +29,10 @@ enum class ControlType : std::uint16_t {
   user_defined = 0x7FFF,
 };
 
+/// Sub-types of user_defined, only between peers that agreed on kPathMtuProbing.
+inline constexpr std::uint16_t kPathMtuProbe = 1;         ///< its size is the message
+inline constexpr std::uint16_t kPathMtuConfirmation = 2;  ///< a probe has arrived
+
 /// Where in its message a packet stands: bits 31..30 of word 1.
 enum class Boundary : std::uint8_t { middle = 0, last = 1, first = 2, solo = 3 };
 

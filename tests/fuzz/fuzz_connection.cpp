@@ -264,7 +264,11 @@ class World {
   void rare() {
     Node& node = side();
     Connection* connection = attacked_on(node);
-    switch (choices_.below(6)) {
+    switch (choices_.below(7)) {
+      case 5:
+        node.endpoint.handle_path_mtu(&node == &server_ ? client_.self : server_.self,
+                                      choices_.u32(), now_);
+        break;
       case 0:
         if (connection != nullptr) connection->close(now_);
         break;
@@ -361,11 +365,13 @@ class World {
           wire::ControlType::message_drop, wire::ControlType::error_signal,
           wire::ControlType::user_defined, wire::ControlType::handshake};
       const wire::ControlType type = kTypes[kind - 1];
-      wire::encode(
-          wire::ControlHeader{type, 0,
-                              type == wire::ControlType::handshake ? 0 : near(seen.ack_number), 0,
-                              destination},
-          out);
+      wire::ControlHeader header{type, 0, near(seen.ack_number), 0, destination};
+      if (type == wire::ControlType::handshake) header.info = 0;
+      if (type == wire::ControlType::user_defined) {
+        header.extended = static_cast<std::uint16_t>(choices_.below(4));
+        if (choices_.flag()) header.info = back.path_token;
+      }
+      wire::encode(header, out);
       body(type, back.seq, out);
     }
     datagram.bytes.resize(out.size());
@@ -391,6 +397,15 @@ class World {
         for (std::uint32_t n = choices_.below(6); n > 0; --n)
           out.u32(near(sent) ^ (choices_.flag() ? 0x80000000U : 0));
         break;
+      case wire::ControlType::user_defined: {  // of the path MTU: padding, or a size
+        constexpr std::array<std::size_t, 4> kSizes = {0, 4, 1456, 4000};
+        const std::size_t size = kSizes[choices_.below(kSizes.size())];
+        if (size == 4)
+          out.u32(choices_.flag() ? kMaxMtu : choices_.u32());
+        else
+          out.bytes(std::vector<std::byte>(size));
+        break;
+      }
       case wire::ControlType::message_drop:
         out.u32(near(sent));
         out.u32(near(sent));
@@ -465,6 +480,7 @@ class World {
     const auto& control = std::get<wire::ControlHeader>(*header);
     if (control.destination.value() != 0) seen.id = control.destination.value();
     if (control.type == wire::ControlType::ack) seen.ack_number = control.info;
+    if (control.type == wire::ControlType::user_defined) seen.path_token = control.info;
     if (control.type == wire::ControlType::handshake) {
       const auto handshake =
           wire::decode_handshake(ByteView(datagram.bytes).subspan(wire::kHeaderSize));
@@ -593,6 +609,7 @@ class World {
     std::uint32_t id = 0;          ///< destination socket ID in that direction
     std::uint32_t seq = 0;         ///< newest sequence number in that direction
     std::uint32_t ack_number = 0;  ///< newest ACK sub-sequence number in that direction
+    std::uint32_t path_token = 0;  ///< newest one in that direction
   };
 
   fuzz::Choices choices_;

@@ -74,6 +74,7 @@ TEST_CASE("Errors at the first and at the thousandth datagram sent lose nothing"
   CAPTURE(failure, batched);
   SendErrors faults(failure, {{0, 1}, {1000, 1}});
   PairOptions options;
+  options.connect.max_mtu = 1500;  // there are more than 1000 datagrams
   options.caller.faults = &faults;
   options.caller.batched = batched;
   Pair pair = make_pair(options);
@@ -91,6 +92,7 @@ TEST_CASE("A datagram whose error does not go away is counted, and repaired by r
   // As many refusals as it takes to be given up once.
   SendErrors faults(failure, {{1000, failure == EIO ? 9 : 3}});
   PairOptions options;
+  options.connect.max_mtu = 1500;  // there are more than 1000 datagrams
   options.caller.faults = &faults;
   Pair pair = make_pair(options);
   CHECK(exchange(pair, 3'000'000, 0) == "");

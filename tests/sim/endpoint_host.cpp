@@ -219,7 +219,8 @@ void EndpointHost::transmit(TimePoint now) {
         for (const ByteView part : parts) copy.insert(copy.end(), part.begin(), part.end());
         watch_.sent(copy, transmit->destination);
       }
-      network_.send(*this, transmit->destination, head, parts.data(), parts.size());
+      network_.send(*this, transmit->destination, head, parts.data(), parts.size(),
+                    transmit->may_fragment);
     }
     if (transmit->segments > 1 && train_bytes > udt::kMaxTrainBytes)
       return fail("a train longer than the kernel takes");

@@ -22,7 +22,8 @@ DropRule drop_all() {
   return [](const PacketView&) { return true; };
 }
 
-Fate Link::decide(ByteView datagram, std::size_t header_overhead, TimePoint now) {
+Fate Link::decide(ByteView datagram, std::size_t header_overhead, TimePoint now,
+                  bool may_fragment) {
   ++stats_.offered;
   if (!rules.empty()) {
     const PacketView packet = inspect(datagram, now);
@@ -35,8 +36,8 @@ Fate Link::decide(ByteView datagram, std::size_t header_overhead, TimePoint now)
   }
   const std::size_t size = datagram.size() + header_overhead;
   if (size > options.mtu) {
-    ++stats_.dropped_mtu;
-    return {};
+    ++(may_fragment ? stats_.fragmented : stats_.dropped_mtu);
+    if (!may_fragment) return {};
   }
   const auto dark = [now](const Interval& i) { return now >= i.begin && now < i.end; };
   if (std::any_of(options.blackouts.begin(), options.blackouts.end(), dark)) {

@@ -79,7 +79,8 @@ struct LinkOptions {
   /// Damaged datagrams reach the receiver. Without it they are dropped, as a kernel does whose UDP
   /// checksum is wrong.
   bool deliver_damaged = false;
-  std::size_t mtu = 65'535;  ///< longest IP packet, bytes; longer ones are dropped
+  /// Longest IP packet, bytes; longer ones are dropped, unless they may be fragmented.
+  std::size_t mtu = 65'535;
   std::vector<Interval> blackouts;
 };
 
@@ -88,6 +89,7 @@ struct LinkStats {
   std::uint64_t delivered = 0;  ///< duplicates included
   std::uint64_t dropped_script = 0;
   std::uint64_t dropped_mtu = 0;
+  std::uint64_t fragmented = 0;  ///< longer than the MTU, and let through
   std::uint64_t dropped_blackout = 0;
   std::uint64_t dropped_queue = 0;
   std::uint64_t dropped_loss = 0;
@@ -120,7 +122,8 @@ class Link {
   std::vector<DropRule> rules;
 
   /// `now` must not go back.
-  Fate decide(ByteView datagram, std::size_t header_overhead, TimePoint now);
+  Fate decide(ByteView datagram, std::size_t header_overhead, TimePoint now,
+              bool may_fragment = false);
 
   [[nodiscard]] const LinkStats& stats() const { return stats_; }
 

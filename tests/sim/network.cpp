@@ -49,14 +49,15 @@ void Network::set_path(const Host& a, const Host& b, const LinkOptions& options)
 }
 
 void Network::send(const Host& from, const SocketAddress& to, ByteView head, const ByteView* parts,
-                   std::size_t part_count) {
+                   std::size_t part_count, bool may_fragment) {
   outgoing_.assign(head.begin(), head.end());
   for (std::size_t i = 0; i < part_count; ++i)
     outgoing_.insert(outgoing_.end(), parts[i].begin(), parts[i].end());
   const auto host =
       std::find_if(hosts_.begin(), hosts_.end(), [&](const auto& h) { return h->address_ == to; });
   if (host == hosts_.end()) return;
-  const Fate fate = link(from, **host).decide(outgoing_, ip_udp_overhead(to.family), now_);
+  const Fate fate =
+      link(from, **host).decide(outgoing_, ip_udp_overhead(to.family), now_, may_fragment);
   if (log_ != nullptr) log(fate.count == 0 ? "lost" : "sent", from.address(), to, outgoing_);
   for (std::size_t i = 0; i < fate.count; ++i) {
     const Delivery& delivery = fate.copies[i];

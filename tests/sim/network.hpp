@@ -70,7 +70,7 @@ class Network {
 
   /// Sends a datagram; nobody at `to`: it is lost.
   void send(const Host& from, const SocketAddress& to, ByteView head, const ByteView* parts,
-            std::size_t part_count);
+            std::size_t part_count, bool may_fragment = false);
   void send(const Host& from, const SocketAddress& to, ByteView datagram) {
     send(from, to, datagram, nullptr, 0);
   }

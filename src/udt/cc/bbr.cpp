@@ -55,7 +55,8 @@ constexpr double kFastStartGain = 4.0;
 
 Bbr::Bbr(const ControllerSetup& setup, RandomSource& random)
     : random_(random),
-      max_rate_(setup.max_rate ? static_cast<double>(*setup.max_rate) / setup.mss : 0),
+      mss_(setup.mss),
+      max_rate_(static_cast<double>(setup.max_rate.value_or(0))),
       max_cwnd_(std::max(setup.peer_window, setup.max_window)),
       min_rtt_(std::max(setup.rtt, Duration(1us))) {}
 
@@ -196,6 +197,16 @@ void Bbr::on_timeout(const Timeout& timeout) {
   random_loss_ = 0;
 }
 
+/// The path's bytes are what stays the same.
+void Bbr::on_packet_size(std::uint32_t mss) {
+  const double factor = static_cast<double>(mss_) / mss;
+  mss_ = mss;
+  rates_.scale(factor);
+  rate_ *= factor;
+  full_rate_ *= factor;
+  inflight_limit_ *= factor;
+}
+
 double Bbr::rate_gain() const {
   switch (state_) {
     case State::startup:
@@ -230,7 +241,7 @@ std::uint32_t Bbr::cwnd() const {
 Duration Bbr::send_period() const {
   double rate = rate_ > 0 ? rate_ : kInitialCwnd / to_seconds(min_rtt_);
   rate *= rate_gain() / (1 - random_loss_);
-  if (max_rate_ > 0) rate = std::min(rate, max_rate_);
+  if (max_rate_ > 0) rate = std::min(rate, max_rate_ / mss_);
   return Duration(static_cast<std::int64_t>(1e9 / rate));
 }
 

@@ -27,6 +27,7 @@ class Bbr final : public Controller {
   void on_ack(const Ack& ack) override;
   void on_loss(const Loss&) override {}
   void on_timeout(const Timeout& timeout) override;
+  void on_packet_size(std::uint32_t mss) override;
   [[nodiscard]] bool eased() const override { return rate_gain() < 1; }
   [[nodiscard]] std::uint32_t cwnd() const override;
   [[nodiscard]] Duration send_period() const override;
@@ -42,6 +43,9 @@ class Bbr final : public Controller {
     void next_round() {
       newest_ = (newest_ + 1) % kRounds;
       rates_[newest_] = 0;
+    }
+    void scale(double factor) {
+      for (double& rate : rates_) rate *= factor;
     }
     [[nodiscard]] double max() const { return *std::max_element(rates_.begin(), rates_.end()); }
 
@@ -65,7 +69,8 @@ class Bbr final : public Controller {
   [[nodiscard]] double bdp() const;
 
   RandomSource& random_;
-  double max_rate_;  ///< operator's ceiling, packets/s; 0: none
+  std::uint32_t mss_;  ///< bytes
+  double max_rate_;    ///< operator's ceiling, bytes/s; 0: none
   double max_cwnd_;
 
   State state_ = State::startup;

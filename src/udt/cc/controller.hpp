@@ -60,6 +60,8 @@ class Controller {
   virtual void on_ack(const Ack&) = 0;
   virtual void on_loss(const Loss&) = 0;
   virtual void on_timeout(const Timeout&) = 0;
+  /// Packets are of that size from now on, as ControllerSetup::mss.
+  virtual void on_packet_size(std::uint32_t mss) = 0;
 
   /// Packets that may be in flight.
   [[nodiscard]] virtual std::uint32_t cwnd() const = 0;
@@ -75,7 +77,7 @@ class Controller {
 
 /// What a controller needs to know when it is made.
 struct ControllerSetup {
-  std::uint32_t mss = kDefaultMss;                   ///< agreed, bytes
+  std::uint32_t mss = kDefaultMss;                   ///< size of the first packets, bytes
   std::uint32_t peer_window = kDefaultFlightWindow;  ///< from the peer's handshake, packets
   std::uint32_t max_window = 0;  ///< what that may grow to, packets; less: it stays as it is
   Duration rtt = kInitialRtt;    ///< from the handshake, where it measured one

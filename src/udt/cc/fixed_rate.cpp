@@ -6,6 +6,7 @@ namespace xfer::udt {
 
 FixedRate::FixedRate(const ControllerSetup& setup)
     : max_window_(std::max(setup.peer_window, setup.max_window)),
+      mss_(setup.mss),
       period_ns_(setup.max_rate ? setup.mss * 1e9 / static_cast<double>(*setup.max_rate) : 0) {}
 
 void FixedRate::on_sent(const Sent& sent) {
@@ -21,6 +22,11 @@ void FixedRate::on_ack(const Ack& ack) {
   else
     share_ = std::min(share_ * 1.1, 1.0);
   sent_ = sent_again_ = 0;
+}
+
+void FixedRate::on_packet_size(std::uint32_t mss) {
+  period_ns_ *= static_cast<double>(mss) / mss_;
+  mss_ = mss;
 }
 
 Duration FixedRate::send_period() const {

@@ -15,6 +15,7 @@ class FixedRate final : public Controller {
   void on_ack(const Ack& ack) override;
   void on_loss(const Loss&) override {}
   void on_timeout(const Timeout&) override {}
+  void on_packet_size(std::uint32_t mss) override;
   [[nodiscard]] std::uint32_t cwnd() const override { return max_window_; }
   [[nodiscard]] Duration send_period() const override;
 
@@ -24,6 +25,7 @@ class FixedRate final : public Controller {
   static constexpr Duration kInterval = 1s;
 
   std::uint32_t max_window_;
+  std::uint32_t mss_;
   double period_ns_;
   double share_ = 1;  ///< of the rate asked for
   TimePoint interval_end_{};

@@ -105,6 +105,19 @@ void UdtNative::on_timeout(const Timeout& timeout) {
   set_period(period_us_ * 2);
 }
 
+/// The same bytes a second and in flight as before.
+void UdtNative::on_packet_size(std::uint32_t mss) {
+  const double ratio = static_cast<double>(mss) / mss_;
+  mss_ = mss;
+  min_period_us_ *= ratio;
+  last_decrease_period_us_ *= ratio;
+  cwnd_ = std::max(cwnd_ / ratio, kInitialCwnd);
+  if (slow_start_)
+    period_us_ = std::max(kSlowStartPeriodUs, min_period_us_);
+  else
+    set_period(period_us_ * ratio);
+}
+
 void UdtNative::leave_slow_start(std::uint32_t arrival_rate_pps, Duration rtt) {
   slow_start_ = false;
   cwnd_ = std::min(cwnd_, slow_start_end_);

@@ -18,6 +18,7 @@ class UdtNative final : public Controller {
   void on_ack(const Ack& ack) override;
   void on_loss(const Loss& loss) override;
   void on_timeout(const Timeout& timeout) override;
+  void on_packet_size(std::uint32_t mss) override;
   [[nodiscard]] std::uint32_t cwnd() const override;
   [[nodiscard]] Duration send_period() const override;
 

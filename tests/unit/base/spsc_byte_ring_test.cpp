@@ -103,11 +103,43 @@ TEST_CASE("A ring keeps order and content over many turns", "[base]") {
   }
 }
 
+// A ring that may grow takes more once it was told, up to its limit, and loses nothing; the memory
+// of what was read is used again.
+TEST_CASE("A ring grows while it is in use", "[base]") {
+  SpscByteRing ring(64, 1000);
+  SeededRandom random(3);
+  std::uint64_t written = 0;
+  std::uint64_t released = 0;
+  std::size_t capacity = 64;
+  const std::byte* const first = ring.free_space().data();
+  bool used_again = false;
+  for (int turn = 0; turn < 2000; ++turn) {
+    if (random.chance(0.02)) {
+      const std::size_t wanted = random.below(1200);
+      ring.grow(wanted);
+      capacity = std::max(capacity, std::min<std::size_t>(wanted, 1000));
+      REQUIRE(ring.capacity() == capacity);
+    }
+    const auto run = pattern_run(written, random.below(150));
+    const std::size_t room = capacity - static_cast<std::size_t>(written - released);
+    REQUIRE(ring.write(run) == std::min(run.size(), room));
+    written += std::min(run.size(), room);
+    for (std::uint64_t at = released; at < written; at += 64)  // views are no longer than a chunk
+      REQUIRE(
+          matches(ring, at, static_cast<std::size_t>(std::min<std::uint64_t>(64, written - at))));
+    released += random.below(written - released + 1);
+    ring.release(released);
+    used_again = used_again || (written > 64 && ring.free_space().data() == first);
+  }
+  CHECK(capacity == 1000);
+  CHECK(used_again);
+}
+
 // One thread writes, another reads, with no other synchronisation: every byte arrives once and in
 // order. Under ThreadSanitizer this is the test of the ring's memory order (fault G3).
 TEST_CASE("Two threads pass a stream through a ring [G3]", "[base]") {
   constexpr std::uint64_t kTotal = 2'000'000;
-  SpscByteRing ring(4096);
+  SpscByteRing ring(4096, 20'000);
   std::thread writer([&ring] {
     SeededRandom random(1);
     std::uint64_t written = 0;
@@ -132,8 +164,11 @@ TEST_CASE("Two threads pass a stream through a ring [G3]", "[base]") {
       std::this_thread::yield();
       continue;
     }
-    content_right = content_right && matches(ring, read, static_cast<std::size_t>(end - read));
-    read = end;
+    for (std::uint64_t size = 0; read < end; read += size) {
+      size = std::min<std::uint64_t>(end - read, 4096);
+      content_right = content_right && matches(ring, read, static_cast<std::size_t>(size));
+    }
+    ring.grow(4096 + read / 100);
     ring.release(read);
   }
   writer.join();

@@ -276,6 +276,41 @@ TEST_CASE("The window respects a small peer", "[udt]") {
   CHECK(native.control.cwnd() == 16);
 }
 
+// Where windows can grow, slow start ends at the announced one all the same; later the window
+// follows the rate beyond it.
+TEST_CASE("A window that can grow does not prolong slow start", "[udt]") {
+  ControllerSetup setup;
+  setup.peer_window = 100;
+  setup.max_window = 10'000;
+  Native native(setup);
+  native.ack(1000, 0, 0);
+  CHECK(native.control.cwnd() == 100);
+  native.ack(1, 1'000'000, 1'000'000);
+  CHECK(native.control.cwnd() == 10'000);
+}
+
+// Packets of another size: the same bytes a second and in flight.
+TEST_CASE("Controllers keep their rate when the packet size changes", "[udt]") {
+  ControllerSetup setup;
+  setup.mss = 1500;
+  setup.max_rate = 1'500'000;
+  ChosenRandom random;
+  for (const auto kind : {ControllerKind::fixed_rate, ControllerKind::udt_native}) {
+    const auto control = make_controller(kind, setup, random);  // native: in slow start
+    CHECK(control->send_period() == 1ms);
+    control->on_packet_size(9000);
+    CHECK(control->send_period() == 6ms);
+  }
+
+  Native native;
+  native.loss(0, 100, 10'000);  // ends slow start at that rate
+  const auto before = static_cast<double>(native.period_ns());
+  const std::uint32_t window = native.control.cwnd();
+  native.control.on_packet_size(750);
+  CHECK(native.period_ns() == Approx(before / 2).margin(1));
+  CHECK(native.control.cwnd() == 2 * window);
+}
+
 // The factory makes what was asked for.
 TEST_CASE("Controllers are made by kind", "[udt]") {
   ChosenRandom random;

@@ -242,6 +242,28 @@ TEST_CASE("A stock listener never gets a block [I-2]", "[udt][I-2]") {
   CHECK(desk.use(*id).stats().capabilities == (ours && theirs ? kAll : 0U));
 }
 
+// Where packets may get larger, fewer are announced: the memory for them stays the same.
+TEST_CASE("Larger packets make the announced window smaller", "[udt]") {
+  Desk desk;
+  ListenConfig config;
+  config.connection.max_mtu = 6000;
+  desk.listen(config);
+  RawPeer peer = make_peer(1);
+  for (const std::uint32_t max_packet : {0U, 1500U, 3000U, 9000U}) {
+    desk.give(peer, peer.handshake(RequestType::induction));
+    Handshake request = only_handshake(desk.sent());
+    request.request = RequestType::conclusion;
+    request.capabilities = wire::CapabilityBlock{1, static_cast<std::uint16_t>(max_packet), kAll};
+    desk.give(peer, peer.handshake(request));
+    const std::uint32_t largest = std::clamp(max_packet, 1500U, 6000U);
+    const Handshake answer = only_handshake(desk.sent());
+    CHECK(answer.flight_window == 8192 * 1500 / largest);
+    CHECK(desk.use(answer.socket_id).stats().receive_window == answer.flight_window);
+    desk.endpoint.forget(answer.socket_id);
+    peer = make_peer(1, peer.isn.value() + 1);
+  }
+}
+
 // How large packets may get: the smaller offer, what the MSS says where that is below the default
 // or where one side cannot probe.
 TEST_CASE("The largest packet is what both offer", "[udt]") {
