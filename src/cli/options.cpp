@@ -26,6 +26,8 @@ constexpr Duration kMaxConnectTimeout = std::chrono::hours(1);
 constexpr Duration kMinTimeout = 2s;
 constexpr Duration kMaxTimeout = std::chrono::hours(24);
 constexpr std::uint64_t kMaxSessions = 1000;
+constexpr std::uint64_t kMaxThreshold = 1000;
+constexpr std::uint64_t kMaxMemory = 1ULL << 40U;
 
 constexpr const char* kVersion = "xfer " XFER_VERSION "\n";
 constexpr const char* kGeneralHelp =
@@ -159,6 +161,25 @@ class Parser {
     return app_.add_option_function<std::string>(names, take, help)->type_name(type);
   }
 
+  /// A whole number from `least` to `most`.
+  void number(const char* name, const char* help, std::uint32_t& target, std::uint64_t least,
+              std::uint64_t most) {
+    value(name, "N", help, [name, &target, least, most](const std::string& text) {
+      const bool digits = !text.empty() && text.size() < 10 &&
+                          text.find_first_not_of("0123456789") == std::string::npos;
+      const std::uint64_t count = digits ? std::stoul(text) : 0;
+      if (!digits || count < least || count > most)
+        refuse_value(name, text, fmt::format("{} to {}", least, most));
+      target = static_cast<std::uint32_t>(count);
+    });
+  }
+
+  /// A flag that switches something off.
+  void flag_off(const char* name, bool& target, const char* help) {
+    app_.add_flag_callback(
+        name, [&target] { target = false; }, help);
+  }
+
   void add_common(udt::ConnectionConfig& connection, net::DriverOptions& driver,
                   Duration& timeout) {
     app_.add_flag("--plain", plain_,
@@ -172,6 +193,37 @@ class Parser {
                            fmt::format("{} to {} bytes", udt::kMinMss, udt::kMaxMss));
             connection.mss = static_cast<std::uint32_t>(*bytes);
           });
+    value("--mtu", "BYTES|auto",
+          "Largest IP packet to probe the path for; auto (default): what the interface carries",
+          [&](const std::string& text) {
+            const auto bytes = parse_size(text);
+            const bool valid = bytes && *bytes >= udt::kMinMss && *bytes <= udt::kMaxMss;
+            if (text != "auto" && !valid)
+              refuse_value("--mtu", text,
+                           fmt::format("{} to {} bytes, or auto", udt::kMinMss, udt::kMaxMss));
+            connection.max_mtu.reset();
+            if (valid) connection.max_mtu = static_cast<std::uint32_t>(*bytes);
+          });
+    value("--max-memory", "SIZE",
+          "Ceiling on each connection's buffers, which windows grow to (default 256M)",
+          [&](const std::string& text) {
+            const auto bytes = parse_size(text);
+            if (!bytes || *bytes < udt::kMinMemory || *bytes > kMaxMemory)
+              refuse_value("--max-memory", text,
+                           fmt::format("{} to {} bytes", spell_size(udt::kMinMemory),
+                                       spell_size(kMaxMemory)));
+            connection.max_memory = *bytes;
+            memory_given_ = true;
+          });
+    value("--audt-recovery", "on|off",
+          "Repair lost retransmissions before a time-out, as A-UDT does (default on)",
+          [&](const std::string& text) {
+            if (text != "on" && text != "off") refuse_value("--audt-recovery", text, "on, off");
+            connection.audt_recovery = text == "on";
+          });
+    flag_off("--no-gso", driver.gso, "Do not let the system cut trains into datagrams (GSO)");
+    flag_off("--no-gro", driver.gro, "Do not let the system join received datagrams (GRO)");
+    flag_off("--no-batch", driver.batched, "One system call for each datagram; implies both");
     value("--socket-buffer", "SIZE", "UDP socket buffers to ask the system for (default 12M)",
           [&](const std::string& text) {
             const auto bytes = parse_size(text);
@@ -209,6 +261,31 @@ class Parser {
     return static_cast<std::uint32_t>((bytes + payload - 1) / payload);
   }
 
+  /// What depends on several options, --window apart.
+  void settle(udt::ConnectionConfig& connection, net::DriverOptions& driver) const {
+    // The smaller of two limits on the same thing counts.
+    if (connection.max_mtu) connection.mss = std::min(connection.mss, *connection.max_mtu);
+    if (memory_given_ && window_ && *window_ > connection.max_memory)
+      refuse("--window", fmt::format("'{}' is more than --max-memory", window_text_));
+    const std::uint64_t packets =
+        std::max<std::uint64_t>(connection.max_memory / connection.mss, udt::kMinFlightWindow);
+    const auto within = [packets](std::uint32_t window) {
+      return static_cast<std::uint32_t>(std::min<std::uint64_t>(window, packets));
+    };
+    connection.receive_window = within(connection.receive_window);
+    connection.send_window = within(connection.send_window);
+    driver.send_ring =
+        static_cast<std::size_t>(std::min<std::uint64_t>(driver.send_ring, connection.max_memory));
+  }
+
+  /// The window that was asked for, and memory for it. REQUIRES: window_.
+  void set_window(udt::ConnectionConfig& connection, std::uint32_t& window) const {
+    window = window_packets(*window_, window_text_, connection.mss);
+    if (!memory_given_)
+      connection.max_memory =
+          std::max(connection.max_memory, std::uint64_t{window} * connection.mss);
+  }
+
   void add_window(const char* help) {
     value("--window", "SIZE", help, [this](const std::string& text) {
       window_ = parse_size(text);
@@ -230,6 +307,7 @@ class Parser {
   OutputOptions output_;
   std::optional<std::uint64_t> window_;
   std::string window_text_;
+  bool memory_given_ = false;
 };
 
 class SendParser final : public Parser {
@@ -275,16 +353,22 @@ class SendParser final : public Parser {
                   fmt::format("{} to {} bit/s", spell_rate(kMinRate), spell_rate(kMaxRate)));
             job_.connection.max_rate = *rate / 8;
           });
-    value("--cc", "NAME", "Congestion control: udt (default), or fixed, which sends at --max-rate",
+    value("--cc", "NAME",
+          "Congestion control: udt (default), bbr, or fixed, which sends at --max-rate",
           [this](const std::string& text) {
             if (text == "udt") {
               job_.connection.controller = udt::ControllerKind::udt_native;
+            } else if (text == "bbr") {
+              job_.connection.controller = udt::ControllerKind::bbr;
             } else if (text == "fixed") {
               job_.connection.controller = udt::ControllerKind::fixed_rate;
             } else {
-              refuse_value("--cc", text, "udt, fixed");
+              refuse_value("--cc", text, "udt, bbr, fixed");
             }
           });
+    number("--dupack-threshold",
+           "Equal acknowledgements after which the oldest packet is sent again (default 2)",
+           job_.connection.duplicate_ack_threshold, 1, kMaxThreshold);
   }
 
   SendCommand finish(std::vector<std::string> arguments) {
@@ -305,8 +389,9 @@ class SendParser final : public Parser {
     if (std::ranges::count(words, "-") > 1) refuse("send", "standard input (-) is given twice");
     if (job_.raw && words.size() != 1) refuse("--raw", "takes exactly one source");
     job_.sources = std::move(words);
+    settle(job_.connection, job_.driver);
     if (window_) {
-      job_.connection.send_window = window_packets(*window_, window_text_, job_.connection.mss);
+      set_window(job_.connection, job_.connection.send_window);
       job_.driver.send_ring =
           static_cast<std::size_t>(std::max<std::uint64_t>(*window_, 1U << 20U));
     }
@@ -371,6 +456,14 @@ class RecvParser final : public Parser {
               refuse_value("--max-sessions", text, fmt::format("1 to {}", kMaxSessions));
             job_.max_sessions = static_cast<std::size_t>(*count);
           });
+    number("--fp", "Packets that a block of receive memory holds in a row (default 32)",
+           job_.connection.block_packets, 1, udt::kMaxTrainSegments);
+    app_.add_flag("--direct", job_.direct, "Write files past the page cache (O_DIRECT)");
+    app_.add_flag("--preallocate", job_.preallocate,
+                  "Reserve the space of a file before its content comes");
+    number("--nak-repeat-threshold",
+           "Acknowledgements without progress after which a loss is reported again (default 2)",
+           job_.connection.nak_repeat_threshold, 1, kMaxThreshold);
     add_common(job_.connection, job_.driver, job_.timeout);
     add_window("Receive buffer that is announced to the sender (default 12M)");
   }
@@ -392,8 +485,8 @@ class RecvParser final : public Parser {
         refuse("recv", fmt::format("'{}' is not expected: only --raw takes a file", words[0]));
       if (!directory_given_) refuse("recv", "--dir DIR is missing");
     }
-    if (window_)
-      job_.connection.receive_window = window_packets(*window_, window_text_, job_.connection.mss);
+    settle(job_.connection, job_.driver);
+    if (window_) set_window(job_.connection, job_.connection.receive_window);
     job_.driver.family_hint = family();
     return {job_, output()};
   }

@@ -1,12 +1,10 @@
 #include "transfer/job.hpp"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -168,8 +166,8 @@ Result<Summary> conclude(Job& job, net::Driver& driver, net::Stream& stream,
   } else {
     error = report.verdict();
   }
-  Summary summary =
-      report.finish(error, job.detail(), stream.stats(), driver.stats().socket, job.progress());
+  Summary summary = report.finish(error, job.detail(), stream.stats(), driver.stats().socket,
+                                  job.calls(), job.progress());
   if (error) return *error;
   return summary;
 }
@@ -178,9 +176,7 @@ Result<Summary> conclude(Job& job, net::Driver& driver, net::Stream& stream,
 
 Result<file::OutputFile> open_raw_target(const RecvOptions& options, file::FileSystem& fs) {
   if (options.raw_target != "-") return file::create_at(fs, options.raw_target);
-  file::Fd copy(::fcntl(options.stdout_fd, F_DUPFD_CLOEXEC, 3));
-  if (!copy.valid()) return Error{ErrorCode::destination_error, errno, "standard output"};
-  return file::OutputFile::onto(fs, std::move(copy));
+  return file::OutputFile::onto(fs, options.stdout_fd);
 }
 
 Result<Summary> receive_raw(const RecvOptions& options, file::OutputFile target,
@@ -203,7 +199,7 @@ Result<Summary> receive_session(const RecvOptions& options, SessionId id, net::D
     stream.abort();
     const std::string detail =
         file::printable(options.directory) + ": " + file::cause(destination.error());
-    report.finish(destination.error(), detail, stream.stats(), driver.stats().socket, {});
+    report.finish(destination.error(), detail, stream.stats(), driver.stats().socket, {}, {});
     return destination.error();
   }
   RecvJob job(options, std::move(*destination), stream, cancel, report);

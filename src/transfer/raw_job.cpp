@@ -12,7 +12,6 @@ namespace xfer::transfer {
 namespace {
 
 constexpr std::size_t kChunk = 256U << 10U;
-constexpr std::size_t kWriteSize = 1U << 20U;
 
 }  // namespace
 
@@ -102,6 +101,7 @@ Result<void> RawSendJob::send_all(file::SourceFile* source) {
 }
 
 Result<std::size_t> RawSendJob::read(file::SourceFile* source, MutByteView into) {
+  ++reads_;
   if (source != nullptr) return source->read(into);
   const auto count = fs_.read(options_.stdin_fd, into);
   if (!count) return Error{ErrorCode::source_error, count.error().sys_errno, count.error().what};
@@ -155,8 +155,10 @@ void RawSendJob::report_progress() {
 // RawRecvJob
 
 Result<void> RawRecvJob::run() {
+  if (options_.direct && !target_.set_direct())
+    report_.warning("--direct has no effect on this target");
   auto done = transfer();
-  piece_count_ = 0;
+  writer_.drop();
   if (!done) {
     target_.discard();
     stream_.abort();
@@ -185,35 +187,56 @@ Result<void> RawRecvJob::transfer() {
     if (run) {
       if (run->empty()) break;
       link_.progress();
-      pieces_[piece_count_++] = *run;
-      gathered_ += run->size();
-      if (piece_count_ == pieces_.size() || gathered_ >= kWriteSize) XFER_TRY(write_gathered());
+      writer_.add(*run);
+      if (writer_.full()) XFER_TRY(write_gathered());
       report_progress();
       continue;
     }
     if (run.error().code != ErrorCode::would_block) return run.error();
-    XFER_TRY(write_gathered());
-    const auto ready = link_.wait(net::Stream::kReadable);
+    const auto patience = writer_.patience(net::now());
+    if (!patience) XFER_TRY(write_gathered());
+    const auto ready = link_.wait(net::Stream::kReadable, patience.value_or(kTick));
     if (!ready) return ready.error();
     report_progress();
   }
   XFER_TRY(write_gathered());
-  const bool durable = options_.durability == Durability::synced;
-  auto stored = durable ? target_.sync() : Result<void>();
-  if (stored) stored = target_.publish(durable);
+  auto stored = store();
   if (!stored) detail_ = file::printable(options_.raw_target) + ": " + file::cause(stored.error());
   return stored;
 }
 
+Result<void> RawRecvJob::store() {
+  XFER_TRY(writer_.counted(target_, [this] { return target_.complete(); }));
+  const bool durable = options_.durability == Durability::synced;
+  if (durable) XFER_TRY(target_.sync());
+  return target_.publish(durable);
+}
+
 Result<void> RawRecvJob::write_gathered() {
-  if (piece_count_ == 0) return {};
-  auto written = target_.write(std::span<const ByteView>(pieces_.data(), piece_count_));
-  stream_.consume(gathered_);
-  piece_count_ = 0;
-  gathered_ = 0;
-  if (!written)
+  const std::size_t size = writer_.size();
+  auto written = target_.may_wait() ? write_patiently() : writer_.write(target_, nullptr);
+  stream_.consume(size);
+  if (!written && written.error().code != ErrorCode::interrupted)
     detail_ = file::printable(options_.raw_target) + ": " + file::cause(written.error());
   return written;
+}
+
+/// Writes to what may make us wait for its reader as long as it likes, but not for the user who
+/// interrupts.
+Result<void> RawRecvJob::write_patiently() {
+  for (ByteView piece : writer_.pieces()) {
+    while (!piece.empty()) {
+      XFER_TRY(link_.check());
+      const auto count = writer_.counted(target_, [&] { return target_.write_some(piece); });
+      if (!count) return count.error();
+      piece = piece.subspan(*count);
+      if (*count > 0) continue;
+      if (const auto room = target_.wait_writable(kTick); !room) return room.error();
+    }
+  }
+  writer_.drop();
+  link_.progress();
+  return {};
 }
 
 void RawRecvJob::report_progress() {

@@ -250,6 +250,7 @@ Result<std::size_t> SendJob::put_content(std::uint32_t id, std::uint64_t offset,
   const MutByteView frame = direct ? space : MutByteView(scratch_);
   const MutByteView room = frame.subspan(session::kDataHeaderSize);
   const MutByteView into = room.first(std::min(room.size(), kChunk));
+  ++reads_;
   const std::size_t count = read(into);
   if (count == 0) return count;
   hash_.update(into.first(count));
