@@ -6,7 +6,10 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <sstream>
 
 #include "cli/units.hpp"
 #include "file/printable.hpp"
@@ -76,15 +79,45 @@ std::optional<net::HostPort> parse_bind(const std::string& text) {
   return std::nullopt;
 }
 
+/// Where the keys of a configuration file stand, for messages: `key` or `section.key`, as written,
+/// to the number of its (last) line.
+using KeyLines = std::map<std::string, int>;
+
+std::string trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
+}
+
+KeyLines key_lines(const std::string& text) {
+  KeyLines found;
+  std::istringstream input(text);
+  std::string section;
+  std::string line;
+  for (int number = 1; std::getline(input, line); ++number) {
+    line = trimmed(line);
+    if (line.starts_with('[')) {
+      section = trimmed(std::string_view(line).substr(1, line.find(']') - 1)) + '.';
+      if (section == "default.") section.clear();
+    } else if (!line.empty() && line[0] != '#' && line[0] != ';') {
+      found[section + trimmed(std::string_view(line).substr(0, line.find('=')))] = number;
+    }
+  }
+  return found;
+}
+
 /// INI/TOML reader in which keys before any section count for both commands, and those of [send]
 /// and [recv] for one.
 class SectionedConfig final : public CLI::ConfigTOML {
  public:
-  explicit SectionedConfig(std::string command) : command_(std::move(command)) {}
+  SectionedConfig(std::string command, KeyLines& lines)
+      : command_(std::move(command)), lines_(&lines) {}
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::istringstream text(std::string(std::istreambuf_iterator<char>(input), {}));
+    *lines_ = key_lines(text.str());
     std::vector<CLI::ConfigItem> kept;
-    for (CLI::ConfigItem& item : CLI::ConfigTOML::from_config(input)) {
+    for (CLI::ConfigItem& item : CLI::ConfigTOML::from_config(text)) {
       if (item.name == "++" || item.name == "--") continue;  // begin and end of a section
       if (item.parents.size() == 1 && item.parents[0] == "default") item.parents.clear();
       if (item.parents == std::vector<std::string>{command_}) item.parents.clear();
@@ -97,6 +130,7 @@ class SectionedConfig final : public CLI::ConfigTOML {
 
  private:
   std::string command_;
+  KeyLines* lines_;
 };
 
 class HelpFormatter final : public CLI::Formatter {
@@ -121,7 +155,7 @@ class Parser {
          const std::string& default_config)
       : app_(description, command) {
     app_.formatter(std::make_shared<HelpFormatter>(usage));
-    app_.config_formatter(std::make_shared<SectionedConfig>(command));
+    app_.config_formatter(std::make_shared<SectionedConfig>(command, key_lines_));
     app_.allow_config_extras(false);
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     app_.set_help_flag("-h,--help", "Show this help and exit");
@@ -145,6 +179,27 @@ class Parser {
     if (want_ipv4_ && want_ipv6_) refuse("--ipv4", "contradicts --ipv6");
   }
 
+  /// What went wrong, in words for the user, with its place if that is the configuration file.
+  [[nodiscard]] std::string explain(const CLI::ParseError& error,
+                                    const std::vector<std::string>& arguments) const {
+    constexpr std::string_view kUnknown = "INI was not able to parse ";
+    const std::string message = error.what();
+    if (message.starts_with(kUnknown)) {
+      const std::string key = message.substr(kUnknown.size());
+      return place(line_of(key)) + fmt::format("unknown key '{}'", key);
+    }
+    const bool about_file = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr;
+    for (const auto& [key, line] : key_lines_) {
+      const std::string name = key.substr(key.rfind('.') + 1);
+      const bool typed = std::ranges::any_of(arguments, [&](const std::string& word) {
+        return word == "--" + name || word.starts_with("--" + name + '=');
+      });
+      if (blames(message, name) && (about_file || !typed) && line_of(name) > 0)
+        return place(line_of(name)) + message;
+    }
+    return about_file ? place(0) + message : message;
+  }
+
   [[nodiscard]] const OutputOptions& output() const { return output_; }
 
   [[nodiscard]] std::vector<std::string> positionals() const {
@@ -155,6 +210,26 @@ class Parser {
 
  protected:
   using Setter = std::function<void(const std::string&)>;
+
+  /// Whether a message of CLI11 or of ours is about the option of that name.
+  static bool blames(const std::string& message, const std::string& name) {
+    return message.starts_with("--" + name + ":") || message.starts_with(name + ":") ||
+           message.find("--" + name + " = ") != std::string::npos;
+  }
+
+  /// Line of the configuration file with the key that counts for this command; 0: none.
+  [[nodiscard]] int line_of(const std::string& key) const {
+    int last = 0;
+    for (const std::string& written : {key, app_.get_name() + '.' + key})
+      if (const auto at = key_lines_.find(written); at != key_lines_.end())
+        last = std::max(last, at->second);
+    return last;
+  }
+
+  [[nodiscard]] std::string place(int line) const {
+    return fmt::format("configuration file {}{}: ", app_.get_config_ptr()->as<std::string>(),
+                       line == 0 ? "" : fmt::format(", line {}", line));
+  }
 
   CLI::Option* value(const char* names, const char* type, const char* help, Setter set) {
     const auto take = [set = std::move(set)](const std::string& word) { set(unmarked(word)); };
@@ -299,6 +374,7 @@ class Parser {
     return want_ipv4_ ? Family::ipv4 : want_ipv6_ ? Family::ipv6 : Family::none;
   }
 
+  KeyLines key_lines_;  ///< filled while reading
   CLI::App app_;
   CLI::Option* positionals_ = nullptr;
   bool plain_ = false;
@@ -513,14 +589,8 @@ Invocation parse_command(const char* command, const std::vector<std::string>& ar
     // Words that are no options are positionals, so that what is left over is options.
     return usage_error(command,
                        fmt::format("unknown option '{}'", parser.app().remaining().front()));
-  } catch (const CLI::ConfigError& error) {
-    constexpr std::string_view kUnknown = "INI was not able to parse ";
-    std::string message = error.what();
-    if (message.starts_with(kUnknown))
-      message = fmt::format("unknown key '{}'", message.substr(kUnknown.size()));
-    return usage_error(command, "configuration file: " + message);
   } catch (const CLI::ParseError& error) {
-    return usage_error(command, error.what());
+    return usage_error(command, parser.explain(error, arguments));
   }
 }
 

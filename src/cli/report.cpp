@@ -128,18 +128,13 @@ std::vector<std::string> report_lines(const Summary& summary, bool verbose) {
 }
 
 std::optional<std::string> socket_buffer_hint(const Summary& summary, std::size_t wanted) {
-  // The receiver's receive buffer has to take what arrives while it is busy, the sender's send
-  // buffer matters less.
-  std::string settings;
-  if (summary.socket.receive_buffer > 0 && summary.socket.receive_buffer < wanted)
-    settings += fmt::format(" net.core.rmem_max={}", wanted);
-  if (summary.socket.send_buffer > 0 && summary.socket.send_buffer < wanted)
-    settings += fmt::format(" net.core.wmem_max={}", wanted);
-  if (settings.empty()) return std::nullopt;
+  const std::size_t granted = summary.socket.send_buffer;
+  if (summary.role != Summary::Role::sender || granted == 0 || granted >= wanted)
+    return std::nullopt;
   return fmt::format(
-      "hint: this system limits socket buffers to less than the {} asked for; at high speed that "
-      "loses packets. To allow them: sysctl -w{}",
-      format_memory(wanted), settings);
+      "hint: this system limits the send buffer to less than the {} asked for; at high speed that "
+      "costs time. To allow it: sysctl -w net.core.wmem_max={}",
+      format_memory(wanted), wanted);
 }
 
 }  // namespace xfer::cli

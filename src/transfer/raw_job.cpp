@@ -13,6 +13,11 @@ namespace {
 
 constexpr std::size_t kChunk = 256U << 10U;
 
+/// A bare stream may begin like a greeting; it does not stop behind it for so long.
+constexpr Duration kGreetingPause = 1s;
+
+Error not_raw(const char* what) { return {ErrorCode::version_mismatch, 0, what}; }
+
 }  // namespace
 
 // RawSendJob
@@ -21,8 +26,12 @@ Result<void> RawSendJob::run() {
   auto done = transfer();
   if (!done) {
     // What was sent must not look like the whole, and in this mode the end of the connection says
-    // so.
-    stream_.vanish();
+    // so. A peer of the transfer protocol knows better, and need not wait.
+    if (done.error().code == ErrorCode::version_mismatch) {
+      stream_.abort();
+    } else {
+      stream_.vanish();
+    }
     static_cast<void>(stream_.wait_closed(kCloseTimeout).has_value());
     return done;
   }
@@ -141,7 +150,12 @@ Result<void> RawSendJob::drop_input() {
       return run.error();
     }
     if (run->empty()) return ErrorCode::peer_closed;
+    greeting_.see(*run);
     stream_.consume(run->size());
+    if (greeting_.only_greeted(session::Role::receiver))
+      return not_raw(
+          "the receiver expects a transfer with names and checksums: give --raw on "
+          "both sides or on none");
   }
 }
 
@@ -187,6 +201,8 @@ Result<void> RawRecvJob::transfer() {
     if (run) {
       if (run->empty()) break;
       link_.progress();
+      greeting_.see(*run);
+      last_arrival_ = net::now();
       writer_.add(*run);
       if (writer_.full()) XFER_TRY(write_gathered());
       report_progress();
@@ -195,6 +211,11 @@ Result<void> RawRecvJob::transfer() {
     if (run.error().code != ErrorCode::would_block) return run.error();
     const auto patience = writer_.patience(net::now());
     if (!patience) XFER_TRY(write_gathered());
+    if (greeting_.only_greeted(session::Role::sender) &&
+        net::now() - last_arrival_ >= kGreetingPause)
+      return not_raw(
+          "the sender expects a transfer with names and checksums: give --raw on both "
+          "sides or on none");
     const auto ready = link_.wait(net::Stream::kReadable, patience.value_or(kTick));
     if (!ready) return ready.error();
     report_progress();

@@ -4,6 +4,7 @@
 
 #include "file/destination.hpp"
 #include "file/source.hpp"
+#include "transfer/greeting_watch.hpp"
 #include "transfer/link.hpp"
 #include "transfer/run_writer.hpp"
 #include "transfer/session_report.hpp"
@@ -45,6 +46,7 @@ class RawSendJob {
   SessionReport& report_;
   std::optional<std::uint64_t> size_;
   std::uint64_t reads_ = 0;
+  GreetingWatch greeting_;
   std::string detail_;
 };
 
@@ -79,6 +81,8 @@ class RawRecvJob {
   Link link_;
   SessionReport& report_;
   RunWriter writer_;
+  GreetingWatch greeting_;
+  TimePoint last_arrival_ = net::now();
   std::string detail_;
 };
 

@@ -107,10 +107,7 @@ Result<void> RecvJob::take_run(ByteView run) {
   while (!run.empty() && !finished_) {
     const std::size_t before = run.size();
     const auto message = reader_.next(run);
-    if (!message) {
-      return Error{session_.greeted() ? ErrorCode::peer_error : ErrorCode::version_mismatch, 0,
-                   "what it sends is not the transfer protocol"};
-    }
+    if (!message) return not_our_protocol(session_.greeted());
     parsed_ += before - run.size();
     if (!*message) break;
     XFER_TRY(on_message(**message));

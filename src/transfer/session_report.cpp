@@ -114,7 +114,12 @@ Summary SessionReport::finish(std::optional<Error> error, const std::string& det
     failure.session = summary_.session;
     failure.error = *error;
     const bool by_entries = detail.empty() && summary_.failed > 0;
-    if (by_entries && summary_.failed == 1 && summary_.failures.size() == 1) {
+    // An entry whose failure ended the session has said it all.
+    const bool said = !summary_.failures.empty() && error->code == ErrorCode::no_space &&
+                      summary_.failures.back().error.code == error->code;
+    if (said) {
+      failure.line = summary_.failures.back().line();
+    } else if (by_entries && summary_.failed == 1 && summary_.failures.size() == 1) {
       failure.line = summary_.failures.front().line();
     } else if (by_entries) {
       failure.line = std::to_string(summary_.failed) + " of " +

@@ -26,7 +26,8 @@ TEST_CASE("wrong usage is one line and status 2") {
       {{"send", "--plain", "--bogus", "x", "host:1"}, "'--bogus'"},
       {{"recv", "--plain", "--listen", "::1:9000", "--dir", "."}, "'::1:9000'"},
       {{"recv", "--plain", "--listen", ":0"}, "--dir"},
-      {{"send", "--plain", "a/x", "b/x", "host:1"}, "same name"},
+      {{"send", "--plain", "a/x", "b/y", "c/x", "host:1"},
+       "same name at the destination: 'x' (a/x and c/x)"},
       {{"send", "--plain", "--stdin-name", "../x", "-", "host:1"}, "standard input"},
   };
   for (const Case& c : cases) {
@@ -140,7 +141,8 @@ TEST_CASE("the configuration file of the user") {
   write_file(home / ".config/xfer/config.toml", "mss = 12\n");
   ProcessOptions options;
   options.environment = {"HOME=" + home.path()};
-  CHECK(run({"send", "--plain", "x", "host:1"}, options).err.find("--mss: '12'") !=
+  CHECK(run({"send", "--plain", "x", "host:1"}, options)
+            .err.find(home / ".config/xfer/config.toml" + ", line 1: --mss: '12'") !=
         std::string::npos);
   write_file(home / "xdg/xfer/config.toml", "mss = 13\n");
   options.environment.push_back("XDG_CONFIG_HOME=" + home / "xdg");

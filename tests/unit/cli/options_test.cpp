@@ -415,6 +415,31 @@ TEST_CASE("a bad configuration file is refused") {
   CHECK(line("[sendd]\nmss = 1400\n").find("unknown key 'sendd.mss'") != std::string::npos);
   CHECK(line("plain = true\n").find("plain") != std::string::npos);
   CHECK(line("SRC = x\n").find("SRC") != std::string::npos);
+  // The file and the line are named, of the section that counts, and the line of the last of
+  // several.
+  const auto names_line = [](const char* text, int number, const std::string& part) {
+    const ConfigFile file(text);
+    const std::string message =
+        refusal({"send", "--plain", "--config", file.path(), "x", "host:1"});
+    CAPTURE(text, message);
+    CHECK(message.starts_with("configuration file " + file.path() + ", line " +
+                              std::to_string(number) + ": "));
+    CHECK(message.find(part) != std::string::npos);
+  };
+  names_line("# comment\n\nmss = 14\n", 3, "76 to 65535");
+  names_line("[send]\n  mmss = 1400\n", 2, "unknown key 'mmss'");
+  names_line("[sendd]\n\nmss = 1400\n", 3, "unknown key 'sendd.mss'");
+  names_line("json = true\nquiet = maybe\n", 2, "maybe");
+  names_line("timeout = 9\nplain = true\n", 2, "plain");
+  names_line("[recv]\nwindow = 4M\n[send]\nwindow = 1\n", 4, "46592");
+  names_line("mss = 9000\n[default]\nmss = 15\n", 3, "'15'");
+  names_line("cc = fixed\n", 1, "needs --max-rate");
+  // What was typed is not blamed on the file.
+  const ConfigFile good("mss = 1400\n");
+  CHECK(refusal({"send", "--plain", "--config", good.path(), "--mss", "1", "x", "host:1"})
+            .starts_with("--mss: '1' is not valid"));
+  CHECK(refusal({"send", "--plain", "--config", good.path(), "x", "host"})
+            .starts_with("destination"));
   CHECK(refusal({"send", "--plain", "--config", "/no/such/file", "x", "host:1"})
             .find("/no/such/file") != std::string::npos);
 }
