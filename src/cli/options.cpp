@@ -349,7 +349,8 @@ class Parser {
     };
     connection.receive_window = within(connection.receive_window);
     connection.send_window = within(connection.send_window);
-    driver.send_ring = static_cast<std::size_t>(connection.max_memory);
+    driver.send_ring =
+        static_cast<std::size_t>(std::min<std::uint64_t>(driver.send_ring, connection.max_memory));
   }
 
   /// The window that was asked for, and memory for it. REQUIRES: window_.

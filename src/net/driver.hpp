@@ -16,7 +16,7 @@ class Sink;
 
 namespace xfer::net {
 
-inline constexpr std::size_t kMinSendRing = 128U << 10U;
+inline constexpr std::size_t kMinSendRing = 64U << 10U;
 
 struct DriverOptions {
   /// Local address. Family::none: any address of `family_hint`, with the port given here (0: the
@@ -30,8 +30,8 @@ struct DriverOptions {
   /// Kernel receive and send buffer asked for, bytes. Above net.core.rmem_max only if permitted
   /// (CAP_NET_ADMIN); DriverStats has the effective values.
   std::size_t socket_buffer = 12U << 20U;
-  /// Most bytes per connection that are written and not acknowledged. At least kMinSendRing; memory
-  /// is taken as it is needed (SpscByteRing), so this has to be no less than what the path holds.
+  /// Bytes a worker can write ahead per connection. At least kMinSendRing; memory is touched only
+  /// when used.
   std::size_t send_ring = 16U << 20U;
 
   /// Receives the core's events on the network thread; must outlive the driver. Nullable.

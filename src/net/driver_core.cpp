@@ -312,9 +312,12 @@ void DriverCore::give_outputs(Entry& entry, TimePoint now) {
   if (acked != channel.acked.load(std::memory_order_relaxed)) {
     channel.acked.store(acked, std::memory_order_release);
     channel.ring.release(acked);
+    // A writer that filled the ring is woken for a fair amount of room, not for each packet's
+    // worth.
+    const std::uint64_t used = channel.ring.published() - acked;
+    if (used <= channel.ring.capacity() - channel.ring.capacity() / 4)
+      channel.parker.notify(Channel::kNewsWritable);
   }
-  // A writer that found no room is woken for a fair amount of it, not for each packet's worth.
-  if (channel.ring.has_fair_room()) channel.parker.notify(Channel::kNewsWritable);
   const bool all_read = read_input(entry);
   if (all_read && channel.has(Channel::kPeerClosed | Channel::kDead) &&
       !channel.has(Channel::kInputDone)) {

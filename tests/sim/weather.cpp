@@ -152,8 +152,7 @@ Plan::Plan(std::uint64_t seed) : dice(seed * 0x9E3779B97F4A7C15U + 1) {
       std::max<std::size_t>({path.queue_limit, 6 * std::max(caller.mss, listener.mss),
                              static_cast<std::size_t>(burst + burst / 4)});
 
-  // Chunks of the ring have room for the largest packet.
-  app.ring = static_cast<std::size_t>(dice.octave(32 << 10, 2 << 20));
+  app.ring = static_cast<std::size_t>(dice.octave(4 << 10, 2 << 20));
   app.flush_always = dice.one_in(2);
   if (dice.one_in(3)) {
     app.write_chunk = static_cast<std::size_t>(dice.octave(1, 100'000));
