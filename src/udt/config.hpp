@@ -8,6 +8,7 @@
 namespace xfer::udt {
 
 enum class ControllerKind : std::uint8_t {
+  automatic,   ///< bbr with a peer that sends delivery reports, else udt_native
   udt_native,  ///< UDT4's rate control with its faults mended
   fixed_rate,  ///< the rate the operator gave
   bbr,         ///< delivery-rate and min-RTT model
@@ -31,11 +32,12 @@ struct ConnectionConfig {
   /// ... kMaxMss bytes.
   std::uint32_t mss = kDefaultMss;
   /// Receive buffer announced to the peer, packets. kMinFlightWindow ... kMaxFlightWindow. Costs
-  /// window x MSS memory, touched only when used.
+  /// window x packet size memory, touched only when used, and is cut to max_memory. Grows by itself
+  /// where the peer has the capability.
   std::uint32_t receive_window = kDefaultFlightWindow;
-  /// Most packets in flight whatever the peer announces. Costs 32 bytes each.
-  std::uint32_t send_window = kMaxFlightWindow / 32;
-  ControllerKind controller = ControllerKind::udt_native;
+  /// Most packets in flight whatever the peer announces. Costs 32 bytes each, taken when used.
+  std::uint32_t send_window = kMaxFlightWindow;
+  ControllerKind controller = ControllerKind::automatic;
   /// Repair lost retransmissions before a time-out: second NAKs and duplicate-ACK retransmission.
   bool audt_recovery = true;
   /// ACK opportunities without progress after which a NAK is repeated (receiver half). 1 ... 1000.
@@ -50,7 +52,8 @@ struct ConnectionConfig {
   std::uint64_t max_memory = std::uint64_t{256} << 20U;
   /// Offer the capability block to the peer: windows larger than announced, packet size probing.
   bool capabilities = true;
-  /// Largest IP packet to probe for, bytes; nullopt: the interface's, as the driver says.
+  /// Largest IP packet to probe for, bytes; nullopt: what the interface takes, at most kMaxAutoMtu.
+  /// Below the MSS it is the MSS. An MSS below the default is never exceeded.
   std::optional<std::uint32_t> max_mtu{};
   /// Ceiling on the sending rate (fixed_rate: the rate), bytes/s of IP packets; nullopt: none.
   std::optional<std::uint64_t> max_rate{};

@@ -53,14 +53,24 @@ Connection::Connection(const Agreement& agreement, const wire::Handshake& answer
 
 void Connection::establish(const Agreement& agreement, TimePoint now) {
   peer_id_ = agreement.peer_id;
-  payload_size_ = agreement.mss - static_cast<std::uint32_t>(wire::kPayloadOverhead);
+  constexpr auto kOverhead = static_cast<std::uint32_t>(wire::kPayloadOverhead);
+  payload_size_ = agreement.mss - kOverhead;
+  largest_payload_ = agreement.largest_packet() - kOverhead;
+  capabilities_ = agreement.common ? agreement.common->capabilities : 0;
   if (agreement.rtt) rtt_.sample(*agreement.rtt);
 
   ControllerSetup controller;
   controller.mss = agreement.mss;
   controller.peer_window = agreement.peer_window;
+  controller.max_window =
+      agreement.can(wire::kGrowingWindows) ? kMaxFlightWindow : agreement.peer_window;
   controller.rtt = rtt_.rtt();
   controller.max_rate = config_.max_rate;
+
+  const bool reports = agreement.can(wire::kDeliveryReports);
+  const ControllerKind kind = config_.controller != ControllerKind::automatic ? config_.controller
+                              : reports                                       ? ControllerKind::bbr
+                                        : ControllerKind::udt_native;
 
   SendHalf::Setup setup;
   setup.isn = agreement.local_isn;
@@ -68,10 +78,23 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   setup.payload_size = payload_size_;
   setup.peer_window = agreement.peer_window;
   setup.max_flight = config_.send_window;
+  setup.growing_window = agreement.can(wire::kGrowingWindows);
+  setup.recovery = config_.audt_recovery;
+  setup.duplicate_ack_threshold = config_.duplicate_ack_threshold;
   setup.opened = opened_;
-  send_.emplace(setup, make_controller(config_.controller, controller, random_), rtt_, stats_,
-                tracer_);
-  recv_.emplace(agreement.peer_isn, local_.window, payload_size_, rtt_, stats_, tracer_);
+  send_.emplace(setup, make_controller(kind, controller, random_), rtt_, stats_, tracer_);
+  RecvHalf::Setup receive;
+  receive.isn = agreement.peer_isn;
+  receive.window = receive.max_window = local_.window;
+  if (agreement.can(wire::kGrowingWindows))
+    receive.max_window =
+        std::max(local_.window, window_within(config_.max_memory, agreement.largest_packet()));
+  receive.payload_size = payload_size_;
+  receive.largest_payload = largest_payload_;
+  receive.reports = reports;
+  receive.recovery = config_.audt_recovery;
+  receive.nak_repeat_threshold = config_.nak_repeat_threshold;
+  recv_.emplace(receive, rtt_, stats_, tracer_);
   if (source_ != nullptr) send_->set_source(*source_);
 
   timers_.cancel(TimerId::handshake);
@@ -300,13 +323,16 @@ void Connection::handle_control(const wire::ControlHeader& header, ByteView body
 }
 
 void Connection::handle_ack(const wire::ControlHeader& header, ByteView body, TimePoint now) {
-  const auto ack = wire::decode_ack(body);
-  if (!ack) {
+  auto ack = wire::decode_ack(body);
+  const bool light = ack && ack->kind == wire::AckBody::Kind::light;
+  const bool reports = (capabilities_ & wire::kDeliveryReports) != 0;
+  if (!ack || (light && ack->report && !reports)) {
     ++stats_.control_malformed;
     return;
   }
+  if (!reports) ack->report.reset();
   const wire::AckNo number(header.info);
-  if (ack->kind != wire::AckBody::Kind::light) {
+  if (!light) {
     // Every one is answered (rule I-13).
     if (ack2_count_ == kMaxPendingAck2) {
       ack2_first_ = (ack2_first_ + 1) % kMaxPendingAck2;
@@ -513,6 +539,8 @@ ConnectionStats Connection::stats() const {
     stats.capacity_pps = recv_->capacity();
   }
   if (send_) send_->fill_stats(stats);
+  stats.capabilities = capabilities_;
+  if (recv_) stats.receive_window = recv_->window();
   return stats;
 }
 

@@ -44,8 +44,11 @@ class Connection {
   [[nodiscard]] wire::SocketId id() const { return local_.id; }
   [[nodiscard]] const SocketAddress& peer() const { return local_.peer; }
   [[nodiscard]] State state() const { return state_; }
-  /// Bytes of a full packet; 0 until connected, then fixed.
+  /// Bytes of a full packet of the agreed MSS; 0 until connected, then fixed. The path may make the
+  /// packets in use larger or smaller (ConnectionStats::packet_size).
   [[nodiscard]] std::uint32_t payload_size() const { return payload_size_; }
+  /// No packet is ever larger; 0 until connected, then fixed.
+  [[nodiscard]] std::uint32_t largest_payload() const { return largest_payload_; }
   [[nodiscard]] ConnectionStats stats() const;
 
   // Commands: the stream out. Its bytes stay with the application, in a ByteSource, until they are
@@ -151,6 +154,8 @@ class Connection {
 
   wire::SocketId peer_id_;
   std::uint32_t payload_size_ = 0;
+  std::uint32_t largest_payload_ = 0;
+  std::uint32_t capabilities_ = 0;  ///< agreed
   RttEstimator rtt_;
   ConnectionStats stats_;
   std::optional<SendHalf> send_;

@@ -28,16 +28,44 @@ wire::SocketId Endpoint::new_id() {
   }
 }
 
+namespace {
+
+/// UDT's MSS counts an IPv4 header; the IPv6 header is longer (rule I-24).
+std::uint32_t mss_of(std::uint32_t mtu, const SocketAddress& peer) {
+  if (peer.family != SocketAddress::Family::ipv6) return mtu;
+  return std::max(kMinMss, mtu - std::min(mtu, kIpv6ExtraOverhead));
+}
+
+/// What we offer a peer. An MSS below the default is a wish for small packets: none is larger.
+std::optional<wire::CapabilityBlock> offer(const ConnectionConfig& config,
+                                           const SocketAddress& peer, std::uint32_t interface_mtu) {
+  if (!config.capabilities) return std::nullopt;
+  wire::CapabilityBlock block;
+  block.capabilities = wire::kGrowingWindows | wire::kPathMtuProbing | wire::kDeliveryReports;
+  const std::uint32_t automatic =
+      interface_mtu == 0 ? kMaxAutoMtu : std::min(interface_mtu, kMaxAutoMtu);
+  const std::uint32_t mtu = config.max_mtu.value_or(automatic);
+  if (config.mss >= kDefaultMss && mtu > config.mss)
+    block.max_packet = static_cast<std::uint16_t>(mss_of(mtu, peer));
+  return block;
+}
+
+}  // namespace
+
+std::uint32_t Endpoint::interface_mtu(const SocketAddress& peer) const {
+  return routes_ == nullptr ? 0 : routes_->interface_mtu(peer);
+}
+
 LocalParameters Endpoint::make_local(const SocketAddress& peer, const ConnectionConfig& config) {
   LocalParameters local;
   local.id = new_id();
   local.isn = config.isn.value_or(wire::SeqNo(static_cast<std::uint32_t>(random_.next_u64())));
-  local.mss = config.mss;
-  // UDT's MSS counts an IPv4 header; the IPv6 header is longer (rule I-24).
-  if (peer.family == SocketAddress::Family::ipv6)
-    local.mss = std::max(kMinMss, config.mss - std::min(config.mss, kIpv6ExtraOverhead));
-  local.window = config.receive_window;
+  local.mss = mss_of(std::min(config.mss, config.max_mtu.value_or(config.mss)), peer);
   local.peer = peer;
+  local.capabilities = offer(config, peer, interface_mtu(peer));
+  const std::uint32_t largest =
+      std::max<std::uint32_t>(local.mss, local.capabilities ? local.capabilities->max_packet : 0);
+  local.window = std::min(config.receive_window, window_within(config.max_memory, largest));
   return local;
 }
 
@@ -84,7 +112,7 @@ std::size_t Endpoint::lend(std::span<ReceiveSlot> slots) {
   // (fault D14).
   std::size_t largest = kDefaultMss - wire::kPayloadOverhead;
   for (const auto& connection : connections_)
-    largest = std::max<std::size_t>(largest, connection->payload_size());
+    largest = std::max<std::size_t>(largest, connection->largest_payload());
   if (largest + 1 > staged_payload_) {
     staged_payload_ = largest + 1;
     staging_.resize(staged_payload_ * kMaxReceiveBatch);
@@ -142,23 +170,19 @@ void Endpoint::handle_unaddressed(const wire::ControlHeader& header, ByteView bo
     }
   }
   const auto handshake = wire::decode_handshake(body);
-  if (!handshake || handshake->capabilities) {  // plain mode knows 48 bytes only
+  // Who sends a block has seen ours, with the cookie.
+  if (!handshake ||
+      (handshake->capabilities && handshake->request != wire::RequestType::conclusion)) {
     ++stats_.handshakes_malformed;
     return;
   }
-  // A caller that missed our answers begins again with an induction request. It needs the answer,
-  // not a new cookie, and gets it although nobody may be listening any more (rule I-4, fault C11).
-  if (handshake->request == wire::RequestType::conclusion ||
-      handshake->request == wire::RequestType::induction) {
-    for (const auto& connection : connections_) {
-      if (connection->peer() == from && connection->accepted_from(*handshake)) {
-        connection->handle_control(header, body, now);
-        return;
-      }
-    }
-  }
+  if (handle_repeated(header, *handshake, body, from, now)) return;
   if (!listening_) {
     ++stats_.datagrams_foreign;
+    return;
+  }
+  if (handshake->capabilities && !listening_->config.connection.capabilities) {
+    ++stats_.handshakes_malformed;
     return;
   }
   switch (listening_->listener.judge(*handshake, from, now)) {
@@ -168,7 +192,8 @@ void Endpoint::handle_unaddressed(const wire::ControlHeader& header, ByteView bo
     case Listener::Answer::cookie:
       ++stats_.cookies_sent;
       reply(*handshake, from, wire::RequestType::induction,
-            listening_->listener.cookie(*handshake, from, now));
+            listening_->listener.cookie(*handshake, from, now),
+            offer(listening_->config.connection, from, 0));
       break;
     case Listener::Answer::accept:
       if (connections_.size() < listening_->config.max_connections) {
@@ -178,9 +203,26 @@ void Endpoint::handle_unaddressed(const wire::ControlHeader& header, ByteView bo
       [[fallthrough]];
     case Listener::Answer::reject:
       ++stats_.rejected;
-      reply(*handshake, from, wire::RequestType::rejected, handshake->cookie);
+      reply(*handshake, from, wire::RequestType::rejected, handshake->cookie, std::nullopt);
       break;
   }
+}
+
+/// A caller that missed our answers repeats its request or begins again with an induction request.
+/// It needs the answer, not a new cookie, and gets it although nobody may be listening any more
+/// (rule I-4, fault C11). @return whether it was one.
+bool Endpoint::handle_repeated(const wire::ControlHeader& header, const wire::Handshake& handshake,
+                               ByteView body, const SocketAddress& from, TimePoint now) {
+  if (handshake.request != wire::RequestType::conclusion &&
+      handshake.request != wire::RequestType::induction)
+    return false;
+  for (const auto& connection : connections_) {
+    if (connection->peer() == from && connection->accepted_from(handshake)) {
+      connection->handle_control(header, body, now);
+      return true;
+    }
+  }
+  return false;
 }
 
 void Endpoint::accept(const wire::Handshake& request, const SocketAddress& from, TimePoint now) {
@@ -195,19 +237,22 @@ void Endpoint::accept(const wire::Handshake& request, const SocketAddress& from,
                             local.isn,
                             local.mss,
                             std::min(request.flight_window, kMaxFlightWindow),
-                            std::nullopt};
-  const wire::Handshake answer =
-      make_handshake(local, wire::RequestType::conclusion, request.cookie);
+                            std::nullopt,
+                            common_capabilities(local.capabilities, request.capabilities)};
+  wire::Handshake answer = make_handshake(local, wire::RequestType::conclusion, request.cookie);
+  answer.capabilities = agreement.common;
   add(std::make_unique<Connection>(agreement, answer, local, config, random_, sink_, now));
 }
 
 void Endpoint::reply(const wire::Handshake& request, const SocketAddress& to,
-                     wire::RequestType type, std::uint32_t cookie) {
+                     wire::RequestType type, std::uint32_t cookie,
+                     const std::optional<wire::CapabilityBlock>& capabilities) {
   if (reply_count_ == kMaxReplies) return;  // a flood: those who mean it will ask again
   Reply& reply = replies_[(reply_first_ + reply_count_++) % kMaxReplies];
   reply = {to, request, request.socket_id};
   reply.handshake.request = type;
   reply.handshake.cookie = cookie;
+  reply.handshake.capabilities = capabilities;
 }
 
 void Endpoint::handle_timeout(TimePoint now) {

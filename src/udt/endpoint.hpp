@@ -14,6 +14,14 @@
 
 namespace xfer::udt {
 
+/// What the host knows of the way to a peer.
+class Routes {
+ public:
+  virtual ~Routes() = default;
+  /// Largest IP packet that leaves towards `peer` in one piece, bytes; 0: unknown.
+  [[nodiscard]] virtual std::uint32_t interface_mtu(const SocketAddress& peer) const = 0;
+};
+
 /// All UDT connections of one UDP port as a pure state machine: demultiplexing, listener, cookies,
 /// connections. Not thread-safe. Never blocks, never reads a clock, opens nothing.
 ///
@@ -25,6 +33,10 @@ class Endpoint {
   /// `random` gives initial sequence numbers and socket IDs, `cookie_hash` makes cookies: both
   /// unpredictable in the product, both must outlive the endpoint, as must `sink` (nullable).
   Endpoint(RandomSource& random, const KeyedHash& cookie_hash, trace::Sink* sink = nullptr);
+
+  /// Lets connections ask for the way to their peer; must outlive the endpoint. Without it nothing
+  /// is known of any way.
+  void set_routes(const Routes& routes) { routes_ = &routes; }
 
   // Getters.
 
@@ -92,16 +104,20 @@ class Endpoint {
   Connection& add(std::unique_ptr<Connection> connection);
   [[nodiscard]] LocalParameters make_local(const SocketAddress& peer,
                                            const ConnectionConfig& config);
+  [[nodiscard]] std::uint32_t interface_mtu(const SocketAddress& peer) const;
+  bool handle_repeated(const wire::ControlHeader& header, const wire::Handshake& handshake,
+                       ByteView body, const SocketAddress& from, TimePoint now);
   void handle_unaddressed(const wire::ControlHeader& header, ByteView body,
                           const SocketAddress& from, TimePoint now);
   void accept(const wire::Handshake& request, const SocketAddress& from, TimePoint now);
   void reply(const wire::Handshake& request, const SocketAddress& to, wire::RequestType type,
-             std::uint32_t cookie);
+             std::uint32_t cookie, const std::optional<wire::CapabilityBlock>& capabilities);
   void check_time(TimePoint now);
 
   RandomSource& random_;
   const KeyedHash& cookie_hash_;
   trace::Sink* sink_;
+  const Routes* routes_ = nullptr;
   EndpointStats stats_;
   TimePoint last_now_{};
 

@@ -32,6 +32,15 @@ Handshake make_handshake(const LocalParameters& local, RequestType request, std:
   return handshake;
 }
 
+std::optional<wire::CapabilityBlock> common_capabilities(
+    const std::optional<wire::CapabilityBlock>& ours,
+    const std::optional<wire::CapabilityBlock>& theirs) {
+  if (!ours || !theirs) return std::nullopt;
+  return wire::CapabilityBlock{std::min(ours->version, theirs->version),
+                               std::min(ours->max_packet, theirs->max_packet),
+                               ours->capabilities & theirs->capabilities};
+}
+
 HandshakeFsm::HandshakeFsm(Role role, const LocalParameters& local, TimePoint now)
     : role_(role),
       state_(role == Role::caller ? State::induction : State::waving),
@@ -67,6 +76,7 @@ void HandshakeFsm::handle_as_caller(const Handshake& handshake, TimePoint now) {
       if (state_ != State::induction || !accept_values(handshake, false)) return;
       if (asked_at_) rtt_ = now - *asked_at_;
       cookie_ = handshake.cookie;
+      common_ = common_capabilities(local_.capabilities, handshake.capabilities);
       state_ = State::conclusion;
       send_at(now);
       restart_at_ = now + kHandshakeRestart;
@@ -82,7 +92,8 @@ void HandshakeFsm::handle_as_caller(const Handshake& handshake, TimePoint now) {
                              local_.isn,
                              handshake.mss,
                              std::min(handshake.flight_window, kMaxFlightWindow),
-                             rtt_};
+                             rtt_,
+                             common_capabilities(local_.capabilities, handshake.capabilities)};
       state_ = State::connected;
       return;
     default:
@@ -142,8 +153,11 @@ std::optional<HandshakeFsm::Out> HandshakeFsm::poll(TimePoint now) {
       asked_at_ = first_request_ ? std::optional(now) : std::nullopt;
       first_request_ = false;
       return Out{wire::SocketId(0), make_handshake(local_, RequestType::induction, 0)};
-    case State::conclusion:
-      return Out{wire::SocketId(0), make_handshake(local_, RequestType::conclusion, cookie_)};
+    case State::conclusion: {
+      Out out{wire::SocketId(0), make_handshake(local_, RequestType::conclusion, cookie_)};
+      out.handshake.capabilities = common_;
+      return out;
+    }
     default:
       break;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "udt/config.hpp"
@@ -15,7 +16,22 @@ struct Agreement {
   std::uint32_t mss = 0;          ///< the smaller of both
   std::uint32_t peer_window = 0;  ///< packets the peer can receive
   std::optional<Duration> rtt;    ///< as the handshake saw it
+  /// What both can; nullopt: nothing beyond stock UDT4.
+  std::optional<wire::CapabilityBlock> common{};
+
+  [[nodiscard]] bool can(std::uint32_t capability) const {
+    return common && (common->capabilities & capability) != 0;
+  }
+  /// No packet is ever larger, counted as the MSS is.
+  [[nodiscard]] std::uint32_t largest_packet() const {
+    return can(wire::kPathMtuProbing) ? std::max<std::uint32_t>(mss, common->max_packet) : mss;
+  }
 };
+
+/// What two sides have in common; nullopt: one of them offers nothing.
+std::optional<wire::CapabilityBlock> common_capabilities(
+    const std::optional<wire::CapabilityBlock>& ours,
+    const std::optional<wire::CapabilityBlock>& theirs);
 
 /// Our own side of a handshake.
 struct LocalParameters {
@@ -24,6 +40,7 @@ struct LocalParameters {
   std::uint32_t mss = 0;
   std::uint32_t window = 0;
   SocketAddress peer;
+  std::optional<wire::CapabilityBlock> capabilities{};  ///< ours; nullopt: stay plain
 };
 
 /// The values of a peer's handshake that no connection may be built on (rule I-6): ISN with the top
@@ -39,7 +56,8 @@ wire::Handshake make_handshake(const LocalParameters& local, wire::RequestType r
                                std::uint32_t cookie);
 
 /// The connecting side of a handshake: a caller towards a listener, or one of two rendezvous peers
-/// (wire facts, 4.3 and 4.5).
+/// (wire facts, 4.3 and 4.5). A caller sends its capabilities to a listener that sent its own with
+/// the cookie; rendezvous peers stay plain.
 ///
 ///   caller:      induction -> conclusion -> connected     conclusion -> induction when unanswered
 ///   rendezvous:  waving -> concluding -> connected
@@ -90,6 +108,7 @@ class HandshakeFsm {
   State state_;
   LocalParameters local_;
   std::uint32_t cookie_ = 0;
+  std::optional<wire::CapabilityBlock> common_;  ///< with the listener that sent the cookie
   bool first_request_ = true;
   std::optional<TimePoint> send_at_;
   std::optional<TimePoint> restart_at_;

@@ -23,6 +23,9 @@ inline constexpr std::int64_t kPacketPairInterval = 16;
 inline constexpr std::uint32_t kMinMss = 76;
 inline constexpr std::uint32_t kMaxMss = 65'535;
 inline constexpr std::uint32_t kDefaultMss = 1500;
+/// Largest packet probed for unless more is asked for: jumbo frames. What loopback takes (64 KiB)
+/// would make trains of one packet (decision 0012).
+inline constexpr std::uint32_t kMaxAutoMtu = 9000;
 /// What an IPv6 header is longer than the IPv4 header that UDT's MSS counts (rule I-24).
 inline constexpr std::uint32_t kIpv6ExtraOverhead = 20;
 
@@ -33,6 +36,12 @@ inline constexpr std::uint32_t kDefaultFlightWindow = 8192;
 inline constexpr std::uint32_t kMaxFlightWindow = 1U << 22U;
 /// Least receive or send memory per connection, bytes.
 inline constexpr std::uint64_t kMinMemory = std::uint64_t{1} << 20U;
+/// Packets of `packet` bytes that receive memory of that many bytes holds.
+constexpr std::uint32_t window_within(std::uint64_t memory, std::uint32_t packet) {
+  const std::uint64_t packets = memory / packet;
+  if (packets < kMinFlightWindow) return kMinFlightWindow;
+  return packets < kMaxFlightWindow ? static_cast<std::uint32_t>(packets) : kMaxFlightWindow;
+}
 /// Slots kept free behind the advertised window: a stock peer may always send two packets (rules
 /// I-8, I-15).
 inline constexpr std::uint32_t kWindowReserve = 2;
@@ -59,6 +68,8 @@ inline constexpr Duration kShutdownInterval = 10ms;
 
 /// Least age of an unrepaired hole before its NAK is repeated.
 inline constexpr Duration kNakRepeatFloor = 10ms;
+/// Reports of one hole at the same spacing; later ones come ever more slowly.
+inline constexpr std::uint32_t kNaksBeforeBackoff = 4;
 /// Probes without progress before everything in flight is sent again.
 inline constexpr unsigned kProbesBeforeExp = 4;
 /// Most packets that one probe sends again when probe after probe repairs only what it sent.

@@ -6,17 +6,22 @@
 
 namespace xfer::udt {
 
-RecvHalf::RecvHalf(wire::SeqNo isn, std::uint32_t window, std::uint32_t payload_size,
-                   RttEstimator& rtt, ConnectionStats& stats, const Tracer& tracer)
-    : mapper_(isn),
-      window_(window),
-      payload_size_(payload_size),
+RecvHalf::RecvHalf(const Setup& setup, RttEstimator& rtt, ConnectionStats& stats,
+                   const Tracer& tracer)
+    : mapper_(setup.isn),
+      window_(setup.window),
+      max_window_(setup.max_window),
+      payload_size_(setup.payload_size),
+      largest_payload_(setup.largest_payload),
+      reports_(setup.reports),
+      recovery_(setup.recovery),
+      nak_repeat_threshold_(setup.nak_repeat_threshold),
       rtt_(rtt),
       stats_(stats),
       tracer_(tracer),
-      units_(window + kWindowReserve, payload_size),
-      buffer_(window + kWindowReserve, payload_size, units_),
-      last_window_end_(window) {}
+      units_(setup.max_window + kWindowReserve, setup.largest_payload),
+      buffer_(setup.max_window + kWindowReserve, setup.largest_payload, units_),
+      last_window_end_(setup.window) {}
 
 void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, TimePoint arrival) {
   ++stats_.packets_received;
@@ -27,7 +32,7 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   else
     capacity_.on_other();
 
-  if (payload.size() > payload_size_) {
+  if (payload.size() > largest_payload_) {
     ++stats_.control_malformed;
     return;
   }
@@ -62,9 +67,12 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   tracer_.record(now,
                  trace::PacketReceived{index, static_cast<std::uint32_t>(payload.size()), false});
   buffer_.store(index, payload);
+  ++received_;
+  if (index >= expected) newest_arrival_ = arrival;
   stats_.payload_bytes_received += payload.size();
   stats_.payload_copies = units_.copies();
 
+  grow_window(now);
   ++packets_since_ack_;
   arm_ack_timer(now + kSynInterval);
   if (payload.size() != payload_size_) {
@@ -73,7 +81,36 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
   } else if (ack_due_ == Due::none &&
              packets_since_ack_ >= kLightAckInterval * (light_acks_since_ack_ + 1)) {
     ack_due_ = Due::light;
+    count_standstill();
   }
+}
+
+/// Algorithm 1 of A-UDT at the receiver. At each ACK opportunity: the number stands still although
+/// packets arrive, so the repair of the oldest hole may be lost as well. Report again what has not
+/// been answered in time.
+void RecvHalf::count_standstill() {
+  standstills_ = ack_value() == last_opportunity_ ? standstills_ + 1 : 0;
+  last_opportunity_ = ack_value();
+  if (!recovery_ || standstills_ <= nak_repeat_threshold_) return;
+  standstills_ = 0;
+  nak_due_ = nak_due_ || !holes_.empty();
+}
+
+/// Once per round trip: room for four times what arrived in it, the bandwidth-delay product as
+/// measured here, or what is held behind a hole. So the window never holds up a sender that doubles
+/// its rate each round trip.
+void RecvHalf::grow_window(TimePoint now) {
+  if (window_ >= max_window_ || !rtt_.measured() ||
+      now - window_measured_at_ < std::max(rtt_.rtt(), kSynInterval))
+    return;
+  const PacketIndex arrived = buffer_.end() - window_measured_from_;
+  const PacketIndex held = buffer_.end() - buffer_.contiguous();
+  const bool whole = now - window_measured_at_ < 2 * std::max(rtt_.rtt(), kSynInterval);
+  window_measured_at_ = now;
+  window_measured_from_ = buffer_.end();
+  if (!whole) return;  // packets of a longer time say nothing about a round trip
+  window_ = static_cast<std::uint32_t>(
+      std::clamp(4 * std::max(arrived, held), PacketIndex{window_}, PacketIndex{max_window_}));
 }
 
 void RecvHalf::handle_ack2(wire::AckNo number, TimePoint now) {
@@ -94,8 +131,9 @@ void RecvHalf::handle_timeout(TimePoint now) {
 /// Decides whether an ACK is due: a new number, or an old one that may not have reached the peer.
 void RecvHalf::on_ack_timer(TimePoint now) {
   ack_timer_.reset();
+  count_standstill();
   const bool unconfirmed = last_ack_time_ && confirmed_ < last_ack_;
-  if (ack_value() > last_ack_ || repeat_ack_) {
+  if (ack_value() > last_ack_ || repeat_ack_ || (reports_ && received_ != last_reported_)) {
     ack_due_ = Due::regular;
   } else if (unconfirmed) {
     const TimePoint repeat_at = *last_ack_time_ + std::max(rtt_.timeout(), kSynInterval);
@@ -110,7 +148,7 @@ void RecvHalf::on_nak_timer(TimePoint now) {
   nak_timer_.reset();
   if (holes_.empty()) return;
   for (const auto& hole : holes_) {
-    if (hole.naks == 0 || hole.last_nak + nak_interval(hole.naks) <= now) {
+    if (report_due(hole, now)) {
       nak_due_ = true;
       break;
     }
@@ -118,11 +156,28 @@ void RecvHalf::on_nak_timer(TimePoint now) {
   nak_timer_ = now + kSynInterval;
 }
 
-/// How old the last report of a hole must be before the next (rule I-16): the time an answer needs,
-/// more each time.
+/// How old the last report of a hole must be before the next (rule I-16): the time an answer needs;
+/// more each time once that many answers were lost that the path itself is in doubt.
 Duration RecvHalf::nak_interval(std::uint32_t naks) const {
   const Duration answer = std::max(rtt_.timeout(), kNakRepeatFloor);
-  return std::min(answer * std::min<std::uint32_t>(naks, 16), std::max(answer, kMaxBackoff));
+  const std::uint32_t factor = naks < kNaksBeforeBackoff ? 1 : naks - kNaksBeforeBackoff + 2;
+  return std::min(answer * std::min<std::uint32_t>(factor, 16), std::max(answer, kMaxBackoff));
+}
+
+bool RecvHalf::report_due(const HoleList::Hole& hole, TimePoint now) const {
+  return hole.naks == 0 || (recovery_ && hole.last_nak + nak_interval(hole.naks) <= now);
+}
+
+void RecvHalf::add_report(Ack& ack, TimePoint now) {
+  if (!reports_) return;
+  last_reported_ = received_;
+  wire::DeliveryReport report;
+  report.received = received_;
+  report.end = mapper_.to_seq(buffer_.end());
+  report.duplicates = static_cast<std::uint32_t>(stats_.packets_duplicate);
+  report.delay_us = static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(to_us(now - newest_arrival_), 0, kMaxWireRttUs));
+  ack.body.report = report;
 }
 
 void RecvHalf::arm_ack_timer(TimePoint at) {
@@ -149,7 +204,8 @@ std::optional<RecvHalf::Ack> RecvHalf::poll_ack(TimePoint now) {
   if (ack_due_ == Due::light) {
     ack_due_ = Due::none;
     ++light_acks_since_ack_;
-    if (ack_value() == confirmed_) return std::nullopt;
+    if (ack_value() == confirmed_ && !reports_) return std::nullopt;
+    add_report(ack, now);
     ++stats_.light_acks_sent;
     tracer_.record(now, trace::AckSent{ack_value(), 0, true});
     return ack;
@@ -157,7 +213,7 @@ std::optional<RecvHalf::Ack> RecvHalf::poll_ack(TimePoint now) {
 
   ack_due_ = Due::none;
   repeat_ack_ = false;
-  const bool full = !last_full_ack_time_ || now - *last_full_ack_time_ >= kSynInterval;
+  const bool full = reports_ || !last_full_ack_time_ || now - *last_full_ack_time_ >= kSynInterval;
   last_number_ = last_number_.advanced(1);
   last_ack_ = ack_value();
   last_window_end_ = std::max(window_end(), last_ack_ + kWindowReserve);
@@ -178,6 +234,7 @@ std::optional<RecvHalf::Ack> RecvHalf::poll_ack(TimePoint now) {
     ack.body.arrival_rate = arrival_rate();
     ack.body.capacity = capacity();
   }
+  add_report(ack, now);
   history_.store({last_number_, last_ack_, now});
   ++stats_.acks_sent;
   tracer_.record(now, trace::AckSent{last_ack_, ack.body.window, false});
@@ -188,7 +245,7 @@ bool RecvHalf::poll_nak(TimePoint now, ByteWriter& out) {
   if (!nak_due_) return false;
   bool any = false;
   for (auto& hole : holes_) {
-    if (hole.naks != 0 && hole.last_nak + nak_interval(hole.naks) > now) continue;
+    if (!report_due(hole, now)) continue;
     if (!wire::encode_loss_range({mapper_.to_seq(hole.first), mapper_.to_seq(hole.end - 1)}, out))
       break;
     tracer_.record(now, trace::NakSent{hole.first, hole.end, hole.naks});

@@ -18,10 +18,19 @@ namespace xfer::udt {
 /// are due. Pure; the connection calls it and sends what it builds.
 class RecvHalf {
  public:
-  /// `window` packets of up to `payload_size` bytes are announced to the peer; kWindowReserve more
-  /// are kept. `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
-  RecvHalf(wire::SeqNo isn, std::uint32_t window, std::uint32_t payload_size, RttEstimator& rtt,
-           ConnectionStats& stats, const Tracer& tracer);
+  struct Setup {
+    wire::SeqNo isn;                ///< of the peer's direction
+    std::uint32_t window;           ///< packets announced to the peer; kWindowReserve more are kept
+    std::uint32_t max_window;       ///< what it may grow to, packets
+    std::uint32_t payload_size;     ///< of a full packet as agreed, bytes
+    std::uint32_t largest_payload;  ///< of any packet, bytes
+    bool reports;                   ///< ACKs carry a delivery report
+    bool recovery;                  ///< ConnectionConfig::audt_recovery
+    std::uint32_t nak_repeat_threshold;
+  };
+
+  /// `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
+  RecvHalf(const Setup& setup, RttEstimator& rtt, ConnectionStats& stats, const Tracer& tracer);
 
   // Handle.
 
@@ -59,10 +68,14 @@ class RecvHalf {
  private:
   enum class Due : std::uint8_t { none, light, regular };
 
+  void grow_window(TimePoint now);
   [[nodiscard]] PacketIndex window_end() const { return buffer_.base() + window_; }
   [[nodiscard]] PacketIndex ack_value() const {
     return std::min(buffer_.contiguous(), window_end());
   }
+  void count_standstill();
+  [[nodiscard]] bool report_due(const HoleList::Hole& hole, TimePoint now) const;
+  void add_report(Ack& ack, TimePoint now);
   void on_ack_timer(TimePoint now);
   void on_nak_timer(TimePoint now);
   [[nodiscard]] Duration nak_interval(std::uint32_t naks) const;
@@ -70,7 +83,12 @@ class RecvHalf {
 
   SeqMapper mapper_;
   std::uint32_t window_;
+  std::uint32_t max_window_;
   std::uint32_t payload_size_;
+  std::uint32_t largest_payload_;
+  bool reports_;
+  bool recovery_;
+  std::uint32_t nak_repeat_threshold_;
   RttEstimator& rtt_;
   ConnectionStats& stats_;
   const Tracer& tracer_;
@@ -81,8 +99,16 @@ class RecvHalf {
   ArrivalRate arrival_rate_;
   LinkCapacity capacity_;
 
+  TimePoint window_measured_at_{};        ///< when grow_window() last looked
+  PacketIndex window_measured_from_ = 0;  ///< newest packet then
+
   Due ack_due_ = Due::none;
   bool nak_due_ = false;
+  PacketIndex last_opportunity_ = 0;  ///< ACK number at the last ACK opportunity
+  std::uint32_t standstills_ = 0;     ///< opportunities since then with the same number
+  std::uint32_t received_ = 0;        ///< different packets so far, modulo 2^32
+  std::uint32_t last_reported_ = 0;   ///< received_ in the last report
+  TimePoint newest_arrival_{};        ///< of the packet below buffer_.end()
   bool repeat_ack_ = false;  ///< the peer sends what it has sent before: it may have missed our ACK
   wire::AckNo last_number_;  ///< sub-sequence number of the last non-light ACK; the first is 1
   PacketIndex last_ack_ = 0;         ///< number in it

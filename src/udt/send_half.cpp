@@ -27,8 +27,10 @@ SendHalf::SendHalf(const Setup& setup, std::unique_ptr<Controller> controller, R
     : mapper_(setup.isn),
       destination_(setup.destination),
       payload_size_(setup.payload_size),
-      peer_window_(setup.peer_window),
+      max_peer_window_(setup.growing_window ? kMaxFlightWindow : setup.peer_window),
       max_flight_(setup.max_flight),
+      recovery_(setup.recovery),
+      duplicate_ack_threshold_(setup.duplicate_ack_threshold),
       opened_(setup.opened),
       controller_(std::move(controller)),
       rtt_(rtt),
@@ -57,30 +59,124 @@ void SendHalf::handle_ack(wire::AckNo number, const wire::AckBody& body, TimePoi
   if (!light) {
     const bool newer = !last_number_ || wire::AckNo::distance(*last_number_, number) > 0;
     if (newer || next > packets_.begin()) {
-      // Never more than the peer announced in its handshake (fault D15).
-      window_end_ = next + static_cast<PacketIndex>(std::min(body.window, peer_window_));
+      // Never more than the peer announced in its handshake (fault D15), unless it said it may.
+      window_end_ = next + static_cast<PacketIndex>(std::min(body.window, max_peer_window_));
     }
     if (newer) last_number_ = number;
     firmly_acked_ = std::max(firmly_acked_, next);
-    rtt_.adopt(body.rtt_us, body.rtt_var_us);
+    if (!body.report) rtt_.adopt(body.rtt_us, body.rtt_var_us);
     if (body.kind == wire::AckBody::Kind::full && next > kStockArrivalWindow) {
       stats_.peer_arrival_rate_pps = smoothed_rate(stats_.peer_arrival_rate_pps, body.arrival_rate);
       stats_.peer_capacity_pps = smoothed_rate(stats_.peer_capacity_pps, body.capacity);
     }
   }
   const PacketIndex newly_acked = next - packets_.begin();
+  const Controller::Delivery delivery = note_delivery(body, next, now);
   if (newly_acked > 0) advance(next, now);
+  if (recovery_) count_duplicate_ack(next, newly_acked, now);
   tracer_.record(now, trace::AckReceived{next, window_end_, light});
   controller_->on_ack({now, next, newly_acked, light, rtt_.rtt(), stats_.peer_arrival_rate_pps,
-                       stats_.peer_capacity_pps, cwnd_limited_});
+                       stats_.peer_capacity_pps, cwnd_limited_, delivery});
   trace_rate(now);
+}
+
+/// Counts what has been delivered and takes the samples of rate and round trip. Before the packets
+/// are released.
+Controller::Delivery SendHalf::note_delivery(const wire::AckBody& body, PacketIndex next,
+                                             TimePoint now) {
+  const PacketIndex known_end = std::max(reported_end_, packets_.begin());
+  const std::uint64_t before = delivery_.delivered();
+  const bool full = body.kind == wire::AckBody::Kind::full;
+  if (body.report)
+    note_report(*body.report, full, now);
+  else if (!reports_)
+    delivery_.on_delivered(static_cast<std::uint64_t>(next - packets_.begin()), now);
+
+  Controller::Delivery result;
+  // The newest packet that this ACK shows to have arrived stands for all of them.
+  const PacketIndex newest = std::max(reported_end_, next) - 1;
+  if (newest >= known_end && newest < packets_.end()) {
+    const SentPackets::Record& packet = packets_[newest];
+    if (packet.times_sent == 1 && body.report) {
+      const Duration held = full ? std::chrono::microseconds(body.report->delay_us) : 0us;
+      result.rtt = std::max(now - packet.last_sent - held, Duration(1us));
+      if (full) rtt_.sample(*result.rtt);
+    }
+    if (const auto sample = delivery_.sample(packet.stamp, packet.last_sent, now)) {
+      result.rate = sample->packets_per_second;
+      result.prior_delivered = sample->prior_delivered;
+      result.limited = sample->limited;
+    }
+  } else if (delivery_.delivered() > before && next > packets_.begin()) {
+    // Only repairs have arrived, the last of them just below the number acknowledged.
+    const SentPackets::Record& packet = packets_[next - 1];
+    if (const auto sample = delivery_.sample(packet.stamp, packet.last_sent, now)) {
+      result.prior_delivered = sample->prior_delivered;
+      result.limited = true;
+      result.rate = sample->packets_per_second;
+    }
+  }
+  result.delivered = delivery_.delivered();
+  result.lost = delivery_.lost();
+  result.eased_sent = delivery_.eased_sent();
+  result.eased_lost = delivery_.eased_lost();
+  result.pipe =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(delivery_.pipe(), packets_.in_flight()));
+  return result;
+}
+
+void SendHalf::note_report(const wire::DeliveryReport& report, bool full, TimePoint now) {
+  const PacketIndex end = mapper_.to_index(report.end, packets_.end());
+  const auto grown = static_cast<std::int32_t>(report.received - reported_received_);
+  if (end > packets_.end() || grown > static_cast<std::int64_t>(packets_.in_flight())) {
+    ++stats_.control_implausible;
+    return;
+  }
+  reports_ = true;
+  if (grown < 0) return;  // overtaken by a newer one
+  if (grown > 0) delivery_.on_delivered(static_cast<std::uint64_t>(grown), now);
+  reported_received_ = report.received;
+  reported_end_ = std::max(reported_end_, end);
+  if (!full) return;
+  const auto duplicates = static_cast<std::int32_t>(report.duplicates - reported_duplicates_);
+  if (duplicates <= 0) return;
+  reported_duplicates_ = report.duplicates;
+  stats_.spurious_retransmits += static_cast<std::uint64_t>(duplicates);
+}
+
+/// Algorithm 1 of A-UDT at the sender: while the number in ACKs stands still and nothing is known
+/// to be lost, the packet of that number is, with its repair, and a stock receiver will not say so
+/// again.
+void SendHalf::count_duplicate_ack(PacketIndex next, PacketIndex newly_acked, TimePoint now) {
+  duplicate_acks_ = newly_acked == 0 && packets_.in_flight() > 0 ? duplicate_acks_ + 1 : 0;
+  if (duplicate_acks_ <= duplicate_ack_threshold_ || !loss_list_.empty() || peer_full()) return;
+  if (now - packets_[next].last_sent <= rtt_.timeout()) return;
+  duplicate_acks_ = 0;
+  stats_.dupack_retransmits += mark_lost(next, next + 1);
+}
+
+std::uint64_t SendHalf::mark_lost(PacketIndex begin, PacketIndex end) {
+  const std::int64_t before = loss_list_.count();
+  loss_list_.add(begin, end);
+  const auto added = static_cast<std::uint64_t>(loss_list_.count() - before);
+  delivery_.on_lost(added);
+  return added;
+}
+
+std::uint32_t SendHalf::counted_flight() const {
+  if (!controller_->limits_pipe()) return packets_.in_flight();
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(delivery_.pipe(), packets_.in_flight()));
 }
 
 /// Everything below `next` has arrived: progress.
 void SendHalf::advance(PacketIndex next, TimePoint now) {
   acked_offset_ = next == packets_.end() ? packetized_ : packets_[next].offset;
   packets_.release(next);
+  const std::int64_t to_repair = loss_list_.count();
   loss_list_.remove_below(next);
+  delivery_.on_found(static_cast<std::uint64_t>(to_repair - loss_list_.count()));
+  if (packets_.in_flight() == 0) delivery_.settle();
   probes_ = 0;
   arm_probe(now);
 
@@ -121,7 +217,7 @@ void SendHalf::handle_nak(ByteView body, TimePoint now) {
       // A repeat that crossed our retransmission on the way says nothing about it.
       if (packet.times_sent > 1 && now - packet.last_sent < rtt_.rtt() / 2) continue;
       if (packet.times_sent == 1 && !loss_list_.contains(i)) lowest_new = std::min(lowest_new, i);
-      loss_list_.add(i, i + 1);
+      if (mark_lost(i, i + 1) > 0) delivery_.on_reported_lost(packet.stamp);
     }
     if (first <= last) tracer_.record(now, trace::LossDetected{first, last + 1, true});
   }
@@ -155,10 +251,11 @@ void SendHalf::handle_timeout(TimePoint now) {
 /// timer, never keep-alives (rule I-18).
 void SendHalf::on_probe_timer(TimePoint now) {
   ++probes_;
-  if (probes_ > kProbesBeforeExp && heard_since_probe_ && !peer_full()) {
+  const unsigned probes = recovery_ ? kProbesBeforeExp : 0;
+  if (probes_ > probes && heard_since_probe_ && !peer_full()) {
     ++stats_.exp_fired;
     tracer_.record(now, trace::TimerFired{trace::TimerFired::Kind::exp});
-    loss_list_.add(packets_.begin(), packets_.end());
+    mark_lost(packets_.begin(), packets_.end());
     controller_->on_timeout({now, rtt_.rtt(), stats_.peer_arrival_rate_pps});
     trace_rate(now);
   } else {
@@ -178,8 +275,8 @@ void SendHalf::send_probe(TimePoint now, PacketIndex count) {
   ++stats_.probes_sent;
   const PacketIndex end = packets_.begin() + count;
   probed_to_ = std::max(probed_to_, end);
-  loss_list_.add(packets_.begin(), std::min(end, packets_.end()));
-  loss_list_.add(packets_.end() - 1, packets_.end());
+  mark_lost(packets_.begin(), std::min(end, packets_.end()));
+  mark_lost(packets_.end() - 1, packets_.end());
   pacer_.reset(now);
 }
 
@@ -196,7 +293,7 @@ std::optional<SendHalf::Choice> SendHalf::choose() const {
   }
   const std::uint32_t size = next_new_size();
   const std::uint32_t flight = packets_.in_flight();
-  if (size == 0 || packets_.end() >= window_end_ || flight >= controller_->cwnd() ||
+  if (size == 0 || packets_.end() >= window_end_ || counted_flight() >= controller_->cwnd() ||
       flight >= max_flight_)
     return std::nullopt;
   return Choice{packets_.end(), size, false};
@@ -219,11 +316,12 @@ bool SendHalf::measures_capacity(const Choice& choice, TimePoint now) const {
 /// that is not full is acknowledged at once, by stock receivers too, which otherwise may take 105
 /// ms after a burst (rule I-12).
 bool SendHalf::asks_for_ack(const Choice& choice, TimePoint now) const {
-  const PacketIndex limit =
-      std::min({window_end_, packets_.begin() + PacketIndex{controller_->cwnd()},
-                packets_.begin() + PacketIndex{max_flight_}});
-  return !choice.retransmission && choice.index + 1 == limit && choice.size == payload_size_ &&
-         payload_size_ > 1 && (!last_asked_ || now - *last_asked_ >= kSynInterval);
+  const PacketIndex room =
+      std::min({window_end_ - packets_.end(),
+                PacketIndex{controller_->cwnd()} - PacketIndex{counted_flight()},
+                PacketIndex{max_flight_} - PacketIndex{packets_.in_flight()}});
+  return !choice.retransmission && room == 1 && choice.size == payload_size_ && payload_size_ > 1 &&
+         (!last_asked_ || now - *last_asked_ >= kSynInterval);
 }
 
 std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t max_segments,
@@ -234,6 +332,7 @@ std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t ma
     auto choice = choose();
     if (!choice) {
       cwnd_limited_ = next_new_size() != 0 && packets_.end() < window_end_;
+      if (!cwnd_limited_) delivery_.on_limited();
       break;
     }
     if (!pacer_.ready(now) && !second_of_pair(*choice)) break;
@@ -264,12 +363,13 @@ void SendHalf::write_packet(const Choice& choice, TimePoint now, TrainBuffer& ou
     loss_list_.pop_front();
     ++stats_.packets_retransmitted;
   } else {
-    packets_.push_back({packetized_, choice.size, 0, now});
+    packets_.push_back({packetized_, choice.size, 0, now, {}});
     packetized_ += choice.size;
     if (!probe_timer_) arm_probe(now);
   }
   auto& packet = packets_[choice.index];
   packet.last_sent = now;
+  packet.stamp = delivery_.on_sent(now, controller_->eased());
   ++packet.times_sent;
 
   const wire::DataHeader header{mapper_.to_seq(choice.index),
@@ -303,6 +403,7 @@ void SendHalf::fill_stats(ConnectionStats& stats) const {
   stats.cwnd = controller_->cwnd();
   stats.send_period = controller_->send_period();
   stats.flight = packets_.in_flight();
+  stats.counted_flight = counted_flight();
   stats.peer_window =
       static_cast<std::uint32_t>(std::max<PacketIndex>(window_end_ - packets_.begin(), 0));
 }

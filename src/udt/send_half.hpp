@@ -20,12 +20,15 @@ namespace xfer::udt {
 class SendHalf {
  public:
   struct Setup {
-    wire::SeqNo isn;             ///< of our direction
-    wire::SocketId destination;  ///< the peer's socket ID
-    std::uint32_t payload_size;  ///< of a full packet
-    std::uint32_t peer_window;   ///< announced in the peer's handshake, packets
-    std::uint32_t max_flight;    ///< our own ceiling, packets
-    TimePoint opened;            ///< origin of the time stamps in data packets
+    wire::SeqNo isn;              ///< of our direction
+    wire::SocketId destination;   ///< the peer's socket ID
+    std::uint32_t payload_size;   ///< of a full packet
+    std::uint32_t peer_window;    ///< announced in the peer's handshake, packets
+    std::uint32_t max_flight;     ///< our own ceiling, packets
+    bool growing_window = false;  ///< ACKs may open more than `peer_window`
+    bool recovery;                ///< ConnectionConfig::audt_recovery
+    std::uint32_t duplicate_ack_threshold;
+    TimePoint opened;  ///< origin of the time stamps in data packets
   };
 
   /// `rtt`, `stats` and `tracer` are shared with the connection and must outlive this.
@@ -76,6 +79,13 @@ class SendHalf {
   [[nodiscard]] bool measures_capacity(const Choice& choice, TimePoint now) const;
   [[nodiscard]] bool asks_for_ack(const Choice& choice, TimePoint now) const;
   void write_packet(const Choice& choice, TimePoint now, TrainBuffer& out, std::size_t at);
+  /// What is in flight, in the controller's way of counting.
+  [[nodiscard]] std::uint32_t counted_flight() const;
+  /// Packets are to be sent again; returns how many were not to be before.
+  std::uint64_t mark_lost(PacketIndex begin, PacketIndex end);
+  Controller::Delivery note_delivery(const wire::AckBody& body, PacketIndex next, TimePoint now);
+  void note_report(const wire::DeliveryReport& report, bool full, TimePoint now);
+  void count_duplicate_ack(PacketIndex next, PacketIndex newly_acked, TimePoint now);
   void advance(PacketIndex next, TimePoint now);
   /// The peer has room for no more than a stock sender may always send.
   [[nodiscard]] bool peer_full() const {
@@ -89,8 +99,10 @@ class SendHalf {
   SeqMapper mapper_;
   wire::SocketId destination_;
   std::uint32_t payload_size_;
-  std::uint32_t peer_window_;
+  std::uint32_t max_peer_window_;  ///< ACKs may not open more, packets
   std::uint32_t max_flight_;
+  bool recovery_;
+  std::uint32_t duplicate_ack_threshold_;
   TimePoint opened_;
   std::unique_ptr<Controller> controller_;
   RttEstimator& rtt_;
@@ -103,11 +115,17 @@ class SendHalf {
   std::uint64_t packetized_ = 0;  ///< bytes cut into packets so far
   std::uint64_t acked_offset_ = 0;
 
-  SentPackets packets_;           ///< in flight
-  IntervalSet loss_list_;         ///< of those, to be sent again
-  PacketIndex window_end_;        ///< first packet the peer has no room for
-  PacketIndex firmly_acked_ = 0;  ///< highest number of a non-light ACK
+  SentPackets packets_;  ///< in flight
+  DeliveryMeter delivery_;
+  std::uint32_t reported_received_ = 0;    ///< of the newest delivery report
+  std::uint32_t reported_duplicates_ = 0;  ///< same
+  PacketIndex reported_end_ = 0;           ///< same
+  bool reports_ = false;                   ///< the peer sends them
+  IntervalSet loss_list_;                  ///< of those, to be sent again
+  PacketIndex window_end_;                 ///< first packet the peer has no room for
+  PacketIndex firmly_acked_ = 0;           ///< highest number of a non-light ACK
   std::optional<wire::AckNo> last_number_;
+  unsigned duplicate_acks_ = 0;  ///< equal numbers in a row
   bool cwnd_limited_ = false;
   bool pair_open_ = false;               ///< the last packet was the new first one of a pair
   std::optional<TimePoint> last_asked_;  ///< when a packet was last made short to draw an ACK

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "udt/limits.hpp"
+#include "udt/delivery_meter.hpp"
 #include "udt/packet_index.hpp"
 
 namespace xfer::udt {
@@ -17,6 +17,7 @@ class SentPackets {
     std::uint32_t size = 0;    ///< payload bytes
     std::uint32_t times_sent = 0;
     TimePoint last_sent{};
+    DeliveryMeter::Stamp stamp{};
   };
 
   SentPackets() : ring_(64) {}

@@ -47,8 +47,11 @@ struct ConnectionStats {
   std::uint32_t peer_capacity_pps = 0;
   std::uint32_t cwnd = 0;  ///< packets
   Duration send_period{};
-  std::uint32_t flight = 0;       ///< packets sent and not acknowledged
-  std::uint32_t peer_window = 0;  ///< packets
+  std::uint32_t flight = 0;          ///< packets sent and not acknowledged
+  std::uint32_t counted_flight = 0;  ///< what cwnd limits: all of them, or those on their way
+  std::uint32_t peer_window = 0;     ///< packets
+  std::uint32_t receive_window = 0;  ///< ours, packets
+  std::uint32_t capabilities = 0;    ///< agreed with the peer: bits of wire::CapabilityBlock
 };
 
 /// Counters of an endpoint: datagrams that reached no connection.

@@ -28,9 +28,9 @@ Result<Handshake> decode_handshake(ByteView body) {
   if (in.u32() != kCapabilityMagic) return ErrorCode::malformed;
   CapabilityBlock block;
   block.version = in.u16();
-  const std::uint16_t reserved = in.u16();
+  block.max_packet = in.u16();
   block.capabilities = in.u32();
-  if (block.version == 0 || reserved != 0) return ErrorCode::malformed;
+  if (block.version == 0) return ErrorCode::malformed;
   handshake.capabilities = block;
   return handshake;
 }
@@ -48,7 +48,7 @@ void encode(const Handshake& handshake, ByteWriter& out) {
   if (!handshake.capabilities) return;
   out.u32(kCapabilityMagic);
   out.u16(handshake.capabilities->version);
-  out.u16(0);
+  out.u16(handshake.capabilities->max_packet);
   out.u32(handshake.capabilities->capabilities);
 }
 

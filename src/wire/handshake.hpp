@@ -24,12 +24,20 @@ enum class RequestType : std::int32_t {
   rejected = 1002,
 };
 
-/// Capability block of native mode: an extension behind the 48 bytes of a handshake. Reserved: the
-/// format is fixed and decoded, but plain mode never sends it, for a stock listener ignores every
-/// handshake that is not 48 bytes long.
+/// Bits of CapabilityBlock::capabilities. Unknown ones are ignored.
+inline constexpr std::uint32_t kGrowingWindows = 1U << 0U;   ///< ACKs may announce more than word 4
+inline constexpr std::uint32_t kPathMtuProbing = 1U << 1U;   ///< probes are confirmed
+inline constexpr std::uint32_t kDeliveryReports = 1U << 2U;  ///< ACKs carry a DeliveryReport
+
+/// Capability block: an extension behind the 48 bytes of a handshake, between two peers that both
+/// know it. A stock caller reads the first 48 bytes of an answer only; a stock listener ignores
+/// every handshake that is not 48 bytes long, so a caller sends the block only to a listener whose
+/// cookie answer had one.
 struct CapabilityBlock {
   std::uint16_t version = 1;
-  std::uint32_t capabilities = 0;  ///< bit set, none assigned yet
+  /// Largest packet the writer of the block takes or sends, counted as the MSS is; 0: the MSS.
+  std::uint16_t max_packet = 0;
+  std::uint32_t capabilities = 0;  ///< kGrowingWindows ...
 
   friend bool operator==(const CapabilityBlock&, const CapabilityBlock&) = default;
 };

@@ -26,6 +26,8 @@ constexpr std::uint64_t kBystanderBytes = 60'000;
 constexpr Duration kCalm = 30s;
 constexpr std::size_t kMaxDatagramsPerTurn = 5000;
 constexpr int kMaxTurnsWithoutTime = 50;
+/// Largest IP packet that may be probed for.
+constexpr std::uint32_t kMaxMtu = 4000;
 
 SocketAddress address(std::uint8_t last) {
   SocketAddress result;
@@ -112,6 +114,7 @@ class World {
     const std::uint8_t setup = choices_.byte();
     constexpr std::array<std::uint32_t, 4> kMss = {1500, 76, 576, 1400};
     const std::uint32_t mss = kMss[(setup >> 3U) % kMss.size()];
+    capabilities_ = (setup & 32U) == 0;
     if ((setup & 4U) == 0) {
       start(client_, (setup & 1U) != 0, mss);
     } else {
@@ -146,12 +149,15 @@ class World {
   }
 
  private:
-  static udt::ConnectionConfig config(bool near_wrap, std::uint32_t mss) {
+  [[nodiscard]] udt::ConnectionConfig config(bool near_wrap, std::uint32_t mss) const {
     udt::ConnectionConfig config;
     config.mss = mss;
     if (near_wrap) config.isn = wire::SeqNo(0x7FFFFFF0);
     config.receive_window = 64;
     config.send_window = 64;
+    config.max_memory = udt::kMinMemory;
+    config.max_mtu = kMaxMtu;
+    config.capabilities = capabilities_;
     config.linger = 2s;
     config.idle_timeout = 10s;
     return config;
@@ -405,6 +411,9 @@ class World {
         handshake.request = kRequests[choices_.below(kRequests.size())];
         handshake.socket_id = wire::SocketId(choices_.flag() ? to_client_.id : choices_.u32());
         handshake.cookie = choices_.flag() ? cookie_ : choices_.u32();
+        if (choices_.flag())
+          handshake.capabilities =
+              wire::CapabilityBlock{1, static_cast<std::uint16_t>(choices_.u32()), choices_.u32()};
         wire::encode(handshake, out);
         break;
       }
@@ -525,7 +534,7 @@ class World {
       const bool last = i + 1 == transmit.segments;
       XFER_ASSERT(last ? datagram.bytes.size() <= transmit.segment_size
                        : datagram.bytes.size() == transmit.segment_size);
-      XFER_ASSERT(datagram.bytes.size() <= udt::kDefaultMss - wire::kIpUdpOverhead);
+      XFER_ASSERT(datagram.bytes.size() <= kMaxMtu - wire::kIpUdpOverhead);
       if (datagram.from == bystander_.self || datagram.to == bystander_.self) {
         at_once_.push_back(std::move(datagram));
       } else if (node_at(datagram.to) != nullptr) {
@@ -602,6 +611,7 @@ class World {
   Seen to_server_;
   Seen to_client_;
   std::uint32_t cookie_ = 0;
+  bool capabilities_ = true;  ///< of connections made from now on
 
   std::uint64_t client_written_ = 0;
   std::uint64_t client_flushed_ = 0;

@@ -38,6 +38,7 @@ EndpointHost::EndpointHost(Network& network, const EndpointHostOptions& options)
       watch_(options.mss) {
   const CoreScope core(memory_);
   endpoint_ = std::make_unique<udt::Endpoint>(core_random_, *cookie_hash_, options.sink);
+  endpoint_->set_routes(*this);
 }
 
 EndpointHost::~EndpointHost() {
@@ -81,9 +82,13 @@ void EndpointHost::listen(const udt::ListenConfig& config,
 }
 
 void EndpointHost::add_memory_limit(const udt::ConnectionConfig& config) {
-  // The flight is bounded by the peer's window too, which no scenario sets above the default.
-  memory_limit_ += (512 << 10) + std::int64_t{config.receive_window} * (config.mss + 64) +
-                   std::int64_t{std::min(config.send_window, udt::kDefaultFlightWindow)} * 64;
+  // The flight is bounded by the peer's window too.
+  const auto grown = config.capabilities
+                         ? std::int64_t{udt::window_within(config.max_memory, config.mss)}
+                         : std::int64_t{std::min(config.send_window, udt::kDefaultFlightWindow)};
+  memory_limit_ += (512 << 10) + grown * 80;
+  memory_limit_ += config.capabilities ? static_cast<std::int64_t>(config.max_memory)
+                                       : std::int64_t{config.receive_window} * (config.mss + 64);
 }
 
 void EndpointHost::freeze(bool frozen) {
@@ -304,7 +309,7 @@ void EndpointHost::check_stats(StreamApp& app, std::size_t index) {
     if (after.*counter < before.*counter) fail("a counter went back");
   const std::uint64_t new_packets = (after.packets_sent - after.packets_retransmitted) -
                                     (before.packets_sent - before.packets_retransmitted);
-  if (new_packets > 0 && after.flight > std::max(before.cwnd, after.cwnd))
+  if (new_packets > 0 && after.counted_flight > std::max(before.cwnd, after.cwnd))
     fail("new data beyond the congestion window");
   if (after.peak_reordered_ranges > udt::kMaxLossRanges) fail("more holes than the limit");
 }

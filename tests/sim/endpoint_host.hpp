@@ -28,14 +28,15 @@ struct DriverModel {
 struct EndpointHostOptions {
   SocketAddress address;
   DriverModel driver;
-  std::uint32_t mss = udt::kDefaultMss;  ///< longest IP packet it may send
+  std::uint32_t mss = udt::kDefaultMss;  ///< longest IP packet it may send without more agreed
+  std::uint32_t interface_mtu = udt::kDefaultMss;
   /// Off where packets are forged or damaged, so that the peer's numbers mean nothing.
   bool watch = true;
   trace::Sink* sink = nullptr;
 };
 
 /// A udt::Endpoint, its driver and the applications on its connections.
-class EndpointHost final : public Host {
+class EndpointHost final : public Host, private udt::Routes {
  public:
   EndpointHost(Network& network, const EndpointHostOptions& options);
   ~EndpointHost() override;
@@ -67,6 +68,9 @@ class EndpointHost final : public Host {
   void turn(TimePoint now) override;
 
  private:
+  [[nodiscard]] std::uint32_t interface_mtu(const SocketAddress&) const override {
+    return options_.interface_mtu;
+  }
   struct Waiting {
     SocketAddress from;
     TimePoint arrival;

@@ -16,13 +16,20 @@ std::int64_t unwrap(std::uint32_t isn, std::int64_t near, wire::SeqNo seq) {
 }  // namespace
 
 void FlowWatch::sent(ByteView datagram, const SocketAddress& to) {
-  // A handshake may be longer than the smallest MSS.
-  constexpr std::size_t kLongestHandshake = wire::kHeaderSize + wire::kHandshakeSize;
-  if (datagram.size() > kLongestHandshake && datagram.size() + ip_udp_overhead(to.family) > mss_)
-    fail("an IP packet longer than the MSS");
   const auto header = wire::decode_header(datagram);
   if (!header) return fail("a datagram without a header");
   const ByteView body = datagram.subspan(wire::kHeaderSize);
+  const auto fields = [](const auto& any) { return any.destination.value(); };
+  const Flow* known = by_peer_id(to, std::visit(fields, *header));
+  const std::size_t longest = std::max<std::size_t>(
+      mss_, known == nullptr || known->max_packet == 0
+                ? 0
+                : known->max_packet + ip_udp_overhead(to.family) - wire::kIpUdpOverhead);
+  // A handshake may be longer than the smallest MSS.
+  constexpr std::size_t kLongestHandshake =
+      wire::kHeaderSize + wire::kHandshakeSize + wire::kCapabilityBlockSize;
+  if (datagram.size() > kLongestHandshake && datagram.size() + ip_udp_overhead(to.family) > longest)
+    fail("an IP packet longer than the MSS");
   if (const auto* data = std::get_if<wire::DataHeader>(&*header)) {
     Flow* flow = by_peer_id(to, data->destination.value());
     if (flow == nullptr) return fail("data to a connection that was never set up");
@@ -33,8 +40,9 @@ void FlowWatch::sent(ByteView datagram, const SocketAddress& to) {
   using Type = wire::ControlType;
   if (control.type == Type::handshake) {
     const auto handshake = wire::decode_handshake(body);
-    if (!handshake || body.size() != wire::kHandshakeSize)
-      return fail("I-2: a handshake not of 48 bytes");
+    if (!handshake) return fail("a malformed handshake");
+    if (body.size() != wire::kHandshakeSize && !may_carry_block(*handshake, destination))
+      return fail("I-2: a handshake not of 48 bytes to a peer that may be stock");
     return handshake_sent(*handshake, destination, to);
   }
   Flow* flow = by_peer_id(to, destination);
@@ -44,6 +52,10 @@ void FlowWatch::sent(ByteView datagram, const SocketAddress& to) {
       return ack_sent(*flow, control.info, body);
     case Type::nak:
       return nak_sent(*flow, body);
+    case Type::user_defined:
+      if ((flow->capabilities & wire::kPathMtuProbing) == 0)
+        fail("a path MTU packet to a peer that knows none");
+      return;
     case Type::keep_alive:
     case Type::shutdown:
     case Type::ack2:
@@ -89,6 +101,25 @@ void FlowWatch::received(ByteView datagram, const SocketAddress& from) {
     flow->window_end = std::max(flow->window_end, next + std::max<std::int64_t>(ack->window, 2));
 }
 
+/// A cookie answer always may: stock reads only its first 48 bytes. Others only to a peer that has
+/// shown its own.
+bool FlowWatch::may_carry_block(const wire::Handshake& body, std::uint32_t destination) const {
+  const auto shown = [&](std::uint32_t id) {
+    return std::find(block_shown_.begin(), block_shown_.end(), id) != block_shown_.end();
+  };
+  return body.request == wire::RequestType::induction || shown(body.socket_id.value()) ||
+         shown(destination);
+}
+
+void FlowWatch::agree(const SocketAddress& peer, std::uint32_t local_id,
+                      const wire::Handshake& answer) {
+  Flow* flow = by_local_id(peer, local_id);
+  if (flow == nullptr || !answer.capabilities || answer.request != wire::RequestType::conclusion)
+    return;
+  flow->capabilities = answer.capabilities->capabilities;
+  flow->max_packet = answer.capabilities->max_packet;
+}
+
 void FlowWatch::handshake_sent(const wire::Handshake& body, std::uint32_t destination,
                                const SocketAddress& to) {
   // An echo of somebody else's request (cookie answer, rejection) says nothing about us.
@@ -115,10 +146,12 @@ void FlowWatch::handshake_sent(const wire::Handshake& body, std::uint32_t destin
   flow.peer_window = caller->body.flight_window;
   flow.peer_mss = caller->body.mss;
   flow.window_end = flow.peer_window;
+  agree(to, body.socket_id.value(), body);
 }
 
 void FlowWatch::handshake_received(const wire::Handshake& body, std::uint32_t destination,
                                    const SocketAddress& from) {
+  if (body.capabilities) block_shown_.push_back(body.socket_id.value());
   // A cookie answer carries our own body.
   const auto ours = std::find_if(own_.begin(), own_.end(), [&](const wire::Handshake& h) {
     return h.socket_id == body.socket_id;
@@ -141,6 +174,7 @@ void FlowWatch::handshake_received(const wire::Handshake& body, std::uint32_t de
   flow.peer_window = body.flight_window;
   flow.peer_mss = body.mss;
   flow.window_end = flow.peer_window;
+  agree(from, destination, body);
 }
 
 void FlowWatch::open(const SocketAddress& peer, std::uint32_t local_id) {
@@ -158,7 +192,7 @@ void FlowWatch::open(const SocketAddress& peer, std::uint32_t local_id) {
 void FlowWatch::data_sent(Flow& flow, const wire::DataHeader& header, std::size_t length) {
   const std::int64_t index = unwrap(flow.own_isn, flow.next_new, header.seq);
   if (length == 0) fail("an empty data packet");
-  if (length + wire::kPayloadOverhead > flow.peer_mss)
+  if (length + wire::kPayloadOverhead > std::max(flow.peer_mss, flow.max_packet))
     fail("I-20: data longer than the peer's MSS");
   if (index > flow.next_new || index < 0) return fail("a data packet out of turn");
   if (index < flow.next_new) {
@@ -174,7 +208,10 @@ void FlowWatch::data_sent(Flow& flow, const wire::DataHeader& header, std::size_
 
 void FlowWatch::ack_sent(Flow& flow, std::uint32_t number, ByteView body) {
   const auto ack = wire::decode_ack(body);
-  if (!ack || (body.size() != 4 && body.size() != 16 && body.size() != 24))
+  const bool reports = (flow.capabilities & wire::kDeliveryReports) != 0;
+  const bool stock_length = body.size() == 4 || body.size() == 16 || body.size() == 24;
+  const bool report_length = reports && (body.size() == 12 || body.size() == 40);
+  if (!ack || !(stock_length || report_length))
     return fail("I-7: an ACK of a length a stock peer misreads");
   const std::int64_t next = unwrap(flow.peer_isn, flow.prefix, ack->next);
   if (next > flow.prefix) fail("I-9: an ACK for data that was not received");
@@ -186,7 +223,9 @@ void FlowWatch::ack_sent(Flow& flow, std::uint32_t number, ByteView body) {
   }
   if (number != ((flow.ack_number + 1) & wire::AckNo::kMax)) fail("ACK numbers out of order");
   flow.ack_number = number;
-  if (ack->window > flow.own_window) fail("I-9: a window larger than announced");
+  const bool growing = (flow.capabilities & wire::kGrowingWindows) != 0;
+  if (ack->window > (growing ? udt::kMaxFlightWindow : flow.own_window))
+    fail("I-9: a window larger than announced");
   if (ack->rtt_us >= udt::kMaxWireRttUs) fail("I-10: RTT too large for a stock peer");
   if (ack->kind != wire::AckBody::Kind::full) return;
   if (ack->arrival_rate > udt::kMaxWireRate || ack->capacity > udt::kMaxWireRate)

@@ -38,6 +38,9 @@ class FlowWatch {
     // What we said.
     std::uint32_t own_isn = 0;
     std::uint32_t own_window = 0;
+    // What both said they can, in the answer that completed the connection.
+    std::uint32_t capabilities = 0;
+    std::uint32_t max_packet = 0;
     // Data out.
     std::int64_t next_new = 0;    ///< one past the newest packet sent
     std::int64_t acked = 0;       ///< the peer's newest ACK
@@ -61,6 +64,8 @@ class FlowWatch {
   void handshake_received(const wire::Handshake& body, std::uint32_t destination,
                           const SocketAddress& from);
   void open(const SocketAddress& peer, std::uint32_t local_id);
+  void agree(const SocketAddress& peer, std::uint32_t local_id, const wire::Handshake& answer);
+  [[nodiscard]] bool may_carry_block(const wire::Handshake& body, std::uint32_t destination) const;
   void data_sent(Flow& flow, const wire::DataHeader& header, std::size_t length);
   void ack_sent(Flow& flow, std::uint32_t number, ByteView body);
   void nak_sent(const Flow& flow, ByteView body);
@@ -70,8 +75,9 @@ class FlowWatch {
 
   std::uint32_t mss_;
   std::vector<Flow> flows_;
-  std::vector<Caller> callers_;       ///< by (peer, its ID)
-  std::vector<wire::Handshake> own_;  ///< newest handshake of each own ID
+  std::vector<Caller> callers_;             ///< by (peer, its ID)
+  std::vector<wire::Handshake> own_;        ///< newest handshake of each own ID
+  std::vector<std::uint32_t> block_shown_;  ///< socket IDs in handshakes received with a block
   std::string failure_;
 };
 

@@ -14,6 +14,7 @@ struct PairOptions {
   AppOptions caller_app;
   AppOptions listener_app;
   DriverModel driver;
+  std::uint32_t interface_mtu = udt::kDefaultMss;  ///< of both hosts
   bool watch = true;
   bool rendezvous = false;
   trace::Sink* caller_sink = nullptr;
@@ -112,6 +113,7 @@ class Pair {
     host.address = host_address(number);
     host.driver = options.driver;
     host.mss = mss;
+    host.interface_mtu = options.interface_mtu;
     host.watch = options.watch;
     host.sink = sink;
     return network.add<EndpointHost>(host);

@@ -21,9 +21,10 @@ TEST_CASE("window: slow reader", "[A5][I-15]") {
   pair.network.run(resume - 1ms, [] { return false; });
   REQUIRE(pair.accepted());
   if (pair.sender().ended()) return;  // it was all over before the reader stopped
-  const std::uint64_t before = pair.receiver().connection()->stats().payload_bytes_received;
-  // No more is kept than the window allows.
-  CHECK(before - pair.received() <= std::uint64_t{window + udt::kWindowReserve} * 1456);
+  const udt::ConnectionStats stats = pair.receiver().connection()->stats();
+  const std::uint64_t before = stats.payload_bytes_received;
+  // No more is kept than the window, which has grown by itself, allows.
+  CHECK(before - pair.received() <= (stats.receive_window + udt::kWindowReserve) * 1456);
   REQUIRE(pair.run_until(
       2s, [&] { return pair.receiver().connection()->stats().payload_bytes_received > before; }));
   CAPTURE(to_us(pair.network.now() - resume));
@@ -146,6 +147,45 @@ TEST_CASE("window: a late sender has a capped credit", "[B6]") {
   const auto credit = static_cast<double>(udt::kMaxPacingCredit.count()) /
                       static_cast<double>(std::max<std::int64_t>(before.send_period.count(), 1));
   CHECK(static_cast<double>(pair.up.stats().offered - sent) <= credit + 70);
+}
+
+namespace {
+
+/// Share of a link of 1 Gbit/s that a sender at nearly that rate gets in the third to fifth second.
+double share_of_gigabit(PairOptions options) {
+  options.caller.controller = udt::ControllerKind::fixed_rate;
+  options.caller.max_rate = 122'000'000;
+  Pair pair(options);
+  pair.start();
+  pair.network.run_for(3s);
+  const std::uint64_t before = pair.received();
+  pair.network.run_for(2s);
+  CHECK(pair.network.failure().empty());
+  // Windows may not outgrow the memory for them; 100 bytes a packet are for what is kept about it.
+  const auto memory = static_cast<std::int64_t>(options.listener.max_memory);
+  CHECK(pair.listener.memory().peak_bytes <= memory + memory / 1456 * 100 + (1 << 20));
+  return static_cast<double>(pair.received() - before) / 2 / (1e9 / 8 * 1456 / 1500);
+}
+
+}  // namespace
+
+// Windows that start at 8192 packets grow to what the path holds, without being told; a peer
+// without the capability keeps what it announced, and the ceiling on memory holds.
+TEST_CASE("window: grows to the bandwidth-delay product") {
+  const Duration rtt = GENERATE(Duration(100ms), Duration(300ms));
+  CAPTURE(to_us(rtt));
+  PairOptions options = upload(2'000'000'000, 1'000'000'000, rtt);
+  options.caller_app.ring = 128 << 20;
+  CHECK(share_of_gigabit(options) >= 0.9);
+  const double announced = 8192.0 * 1456 / to_seconds(rtt) / (1e9 / 8 * 1456 / 1500);
+  SECTION("plain") {
+    options.listener.capabilities = false;
+    CHECK(share_of_gigabit(options) <= std::min(announced, 1.0));
+  }
+  SECTION("little memory") {
+    options.listener.max_memory = 6 << 20;
+    CHECK(share_of_gigabit(options) <= 6e6 * 1.05 / to_seconds(rtt) / (1e9 / 8 * 1456 / 1500));
+  }
 }
 
 }  // namespace xfer::sim

@@ -110,6 +110,8 @@ Plan::Plan(std::uint64_t seed) : dice(seed * 0x9E3779B97F4A7C15U + 1) {
     config->connect_timeout = 120s;
     config->idle_timeout = 20s;
     config->linger = 600s;
+    config->capabilities = !dice.one_in(4);
+    config->max_memory = dice.octave(udt::kMinMemory, 64 << 20);
     // Wraps of the packet number come in the first packets of every second run.
     if (dice.one_in(2))
       config->isn = wire::SeqNo(wire::SeqNo::kMax - static_cast<std::uint32_t>(dice.between(
@@ -307,7 +309,7 @@ void Run::build() {
     EndpointHostOptions options;
     options.address = host_address(number, plan_.ipv6);
     options.driver = plan_.driver;
-    options.mss = mss;
+    options.mss = options.interface_mtu = mss;
     options.watch = !plan_.damaged;
     options.sink = sink_ ? &*sink_ : nullptr;
     hosts_.push_back(&network_.add<EndpointHost>(options));

@@ -5,7 +5,7 @@
 namespace xfer::udt {
 
 FixedRate::FixedRate(const ControllerSetup& setup)
-    : peer_window_(setup.peer_window),
+    : max_window_(std::max(setup.peer_window, setup.max_window)),
       period_ns_(setup.max_rate ? setup.mss * 1e9 / static_cast<double>(*setup.max_rate) : 0) {}
 
 void FixedRate::on_sent(const Sent& sent) {

@@ -15,7 +15,7 @@ class FixedRate final : public Controller {
   void on_ack(const Ack& ack) override;
   void on_loss(const Loss&) override {}
   void on_timeout(const Timeout&) override {}
-  [[nodiscard]] std::uint32_t cwnd() const override { return peer_window_; }
+  [[nodiscard]] std::uint32_t cwnd() const override { return max_window_; }
   [[nodiscard]] Duration send_period() const override;
 
  private:
@@ -23,7 +23,7 @@ class FixedRate final : public Controller {
   static constexpr double kLowestShare = 1.0 / 64;
   static constexpr Duration kInterval = 1s;
 
-  std::uint32_t peer_window_;
+  std::uint32_t max_window_;
   double period_ns_;
   double share_ = 1;  ///< of the rate asked for
   TimePoint interval_end_{};

@@ -23,7 +23,8 @@ double microseconds(Duration d) { return static_cast<double>(d.count()) / 1000.0
 UdtNative::UdtNative(const ControllerSetup& setup, RandomSource& random)
     : random_(random),
       mss_(setup.mss),
-      max_cwnd_(std::max<double>(setup.peer_window, kInitialCwnd)),
+      slow_start_end_(std::max<double>(setup.peer_window, kInitialCwnd)),
+      max_cwnd_(std::max<double>(setup.max_window, slow_start_end_)),
       min_period_us_(setup.max_rate ? static_cast<double>(setup.mss) * kMicrosecondsPerSecond /
                                           static_cast<double>(*setup.max_rate)
                                     : 0),
@@ -34,7 +35,7 @@ UdtNative::UdtNative(const ControllerSetup& setup, RandomSource& random)
 void UdtNative::on_ack(const Ack& ack) {
   if (slow_start_ && ack.window_limited) {
     cwnd_ += static_cast<double>(ack.newly_acked);
-    if (cwnd_ >= max_cwnd_) leave_slow_start(ack.arrival_rate_pps, ack.rtt);
+    if (cwnd_ >= slow_start_end_) leave_slow_start(ack.arrival_rate_pps, ack.rtt);
   }
   if (ack.light || (updated_ && ack.now - last_update_ < kSynInterval)) return;
   updated_ = true;
@@ -106,7 +107,7 @@ void UdtNative::on_timeout(const Timeout& timeout) {
 
 void UdtNative::leave_slow_start(std::uint32_t arrival_rate_pps, Duration rtt) {
   slow_start_ = false;
-  cwnd_ = std::min(cwnd_, max_cwnd_);
+  cwnd_ = std::min(cwnd_, slow_start_end_);
   set_period(arrival_rate_pps > 0 ? kMicrosecondsPerSecond / arrival_rate_pps
                                   : (microseconds(rtt) + kSynUs) / cwnd_);
   last_decrease_period_us_ = period_us_;

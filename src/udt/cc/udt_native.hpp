@@ -29,6 +29,7 @@ class UdtNative final : public Controller {
 
   RandomSource& random_;
   std::uint32_t mss_;
+  double slow_start_end_;  ///< window that ends slow start, packets
   double max_cwnd_;
   double min_period_us_;
 

@@ -49,6 +49,7 @@ TEST_CASE("A listener answers request 1 and the proved request [I-3][I-27]", "[u
   expected.request = RequestType::induction;
   expected.socket_id = peer.id;
   expected.cookie = first.cookie;
+  expected.capabilities = first.capabilities;  // tested below
   CHECK(first == expected);
   CHECK(desk.endpoint.connection_count() == 0);  // no state is kept
 
@@ -135,6 +136,145 @@ TEST_CASE("A replayed request opens no connection [C4]", "[udt][C4]") {
   CHECK(desk.sent().empty());
   CHECK(desk.endpoint.connection_count() == 0);
   CHECK(desk.endpoint.stats().cookies_refused == 1);
+}
+
+constexpr std::uint32_t kAll =
+    wire::kGrowingWindows | wire::kPathMtuProbing | wire::kDeliveryReports;
+
+// What a listener can stands behind its cookie answer, where a stock caller does not look. Switched
+// off, nothing does.
+TEST_CASE("A cookie answer shows the listener's capabilities [I-2]", "[udt][I-2]") {
+  for (const bool on : {true, false}) {
+    Desk desk;
+    ListenConfig config;
+    config.connection.capabilities = on;
+    config.connection.max_mtu = 4000;
+    desk.listen(config);
+    RawPeer peer = make_peer(1);
+    desk.give(peer, peer.handshake(RequestType::induction));
+    const auto log = desk.sent();
+    const Handshake answer = only_handshake(log);
+    CHECK(log[0].body.size() == (on ? 60U : 48U));
+    REQUIRE(answer.capabilities.has_value() == on);
+    if (on) CHECK(*answer.capabilities == wire::CapabilityBlock{1, 4000, kAll});
+  }
+}
+
+// A request with a block is answered with what both can; one without it gets a stock answer. A
+// repeat gets the same again.
+TEST_CASE("A listener agrees to what both can", "[udt]") {
+  for (const bool asked : {true, false}) {
+    Desk desk;
+    desk.listen();
+    RawPeer peer = make_peer(1);
+    desk.give(peer, peer.handshake(RequestType::induction));
+    Handshake request = only_handshake(desk.sent());
+    request.request = RequestType::conclusion;
+    request.capabilities.reset();
+    if (asked) request.capabilities = wire::CapabilityBlock{7, 2000, wire::kGrowingWindows | 0xF0U};
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      desk.give(peer, peer.handshake(request));
+      const Handshake answer = only_handshake(desk.sent());
+      REQUIRE(answer.request == RequestType::conclusion);
+      REQUIRE(answer.capabilities.has_value() == asked);
+      if (asked)
+        CHECK(*answer.capabilities == wire::CapabilityBlock{1, 2000, wire::kGrowingWindows});
+      CHECK(desk.use(answer.socket_id).stats().capabilities ==
+            (asked ? wire::kGrowingWindows : 0U));
+    }
+    CHECK(desk.endpoint.connection_count() == 1);
+  }
+}
+
+// A listener that was told to stay plain ignores a block, as stock does; so does any for a first
+// request.
+TEST_CASE("A block nobody asked for gets silence [I-2]", "[udt][I-2]") {
+  Desk desk;
+  ListenConfig config;
+  config.connection.capabilities = false;
+  desk.listen(config);
+  RawPeer peer = make_peer(1);
+  desk.give(peer, peer.handshake(RequestType::induction));
+  Handshake request = only_handshake(desk.sent());
+  request.request = RequestType::conclusion;
+  request.capabilities = wire::CapabilityBlock{1, 0, kAll};
+  desk.give(peer, peer.handshake(request));
+  CHECK(desk.sent().empty());
+  CHECK(desk.endpoint.stats().handshakes_malformed == 1);
+  CHECK(desk.endpoint.connection_count() == 0);
+}
+
+// A caller sends its block to a listener that has shown one, and to no other: not on the first
+// request, not to a stock listener, not after a new cookie that came without one.
+TEST_CASE("A stock listener never gets a block [I-2]", "[udt][I-2]") {
+  const bool ours = GENERATE(true, false);
+  const bool theirs = GENERATE(true, false);
+  Desk desk;
+  RawPeer peer = make_peer(1);
+  ConnectionConfig config;
+  config.capabilities = ours;
+  const auto id = desk.endpoint.connect(peer.address, config, desk.now);
+  auto log = desk.sent();
+  Handshake answer = only_handshake(log);
+  CHECK(log[0].body.size() == 48);
+  peer.peer_id = answer.socket_id;
+  answer.cookie = 5;
+  if (theirs) answer.capabilities = wire::CapabilityBlock{1, 9000, kAll};
+  desk.give(peer, peer.handshake(answer));
+  log = desk.sent();
+  const Handshake request = only_handshake(log);
+  CHECK(log[0].body.size() == (ours && theirs ? 60U : 48U));
+  // Nobody answers; the next cookie comes from a listener that knows no blocks.
+  bool again = false;
+  for (const auto& packet : desk.run(510ms))
+    again = again || packet.handshake()->request == RequestType::induction;
+  CHECK(again);
+  answer.capabilities.reset();
+  desk.give(peer, peer.handshake(answer));
+  log = desk.sent();
+  CHECK(only_handshake(log).request == RequestType::conclusion);
+  CHECK(log[0].body.size() == 48);
+
+  answer = request;
+  answer.socket_id = peer.id;
+  desk.give(peer, peer.handshake(answer));
+  CHECK(desk.event_kinds() == std::vector{Event::Kind::connected});
+  CHECK(desk.use(*id).stats().capabilities == (ours && theirs ? kAll : 0U));
+}
+
+// How large packets may get: the smaller offer, what the MSS says where that is below the default
+// or where one side cannot probe.
+TEST_CASE("The largest packet is what both offer", "[udt]") {
+  struct Case {
+    std::uint32_t mss;
+    std::optional<std::uint32_t> max_mtu;
+    std::uint32_t offered;  // by the listener
+    std::uint32_t largest;
+  };
+  for (const auto& [mss, max_mtu, offered, largest] : {
+           Case{1500, 9000, 9000, 9000},
+           Case{1500, std::nullopt, 65'000, udt::kMaxAutoMtu},
+           Case{1500, 9000, 4000, 4000},
+           Case{1500, 9000, 0, 1500},
+           Case{1500, 1400, 9000, 1400},
+           Case{1400, 9000, 9000, 1400},
+           Case{1500, 20'000, 65'000, 20'000},
+       }) {
+    CAPTURE(mss, offered);
+    Desk desk;
+    RawPeer peer = make_peer(1);
+    ConnectionConfig config;
+    config.mss = mss;
+    config.max_mtu = max_mtu;
+    const auto id = desk.endpoint.connect(peer.address, config, desk.now);
+    Handshake answer = only_handshake(desk.sent());
+    peer.peer_id = answer.socket_id;
+    answer.request = RequestType::conclusion;
+    answer.socket_id = peer.id;
+    answer.capabilities = wire::CapabilityBlock{1, static_cast<std::uint16_t>(offered), kAll};
+    desk.give(peer, peer.handshake(answer));
+    CHECK(desk.use(*id).largest_payload() == largest - 44);
+  }
 }
 
 // A cookie that was sent to one address is of no use to another, and neither is stock's predictable

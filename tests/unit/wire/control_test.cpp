@@ -21,9 +21,10 @@ std::vector<std::byte> encoded(const T& body) {
   return memory;
 }
 
-// decode(encode(x)) == x for the three kinds of ACK, and their lengths are the only ones stock
-// reads rightly.
-TEST_CASE("ACK bodies survive a round trip at 4, 16 and 24 bytes [I-7]", "[wire]") {
+// decode(encode(x)) == x for the three kinds of ACK, and their lengths without report are the only
+// ones stock reads rightly.
+TEST_CASE("ACK bodies survive a round trip at 4, 16 and 24 bytes, and with a report [I-7]",
+          "[wire]") {
   SeededRandom random(1);
   const auto word = [&random] { return static_cast<std::uint32_t>(random.next_u64()); };
   for (int i = 0; i < 3000; ++i) {
@@ -39,16 +40,27 @@ TEST_CASE("ACK bodies survive a round trip at 4, 16 and 24 bytes [I-7]", "[wire]
       ack.arrival_rate = word();
       ack.capacity = word();
     }
+    const bool reports = ack.kind != AckBody::Kind::partial && random.below(2) == 0;
+    if (reports) {
+      ack.report.emplace();
+      ack.report->received = word();
+      ack.report->end = SeqNo(word());
+      if (ack.kind == AckBody::Kind::full) {
+        ack.report->duplicates = word();
+        ack.report->delay_us = word();
+      }
+    }
     const auto body = encoded(ack);
-    REQUIRE(body.size() == (ack.kind == AckBody::Kind::light     ? 4U
+    REQUIRE(body.size() == (ack.kind == AckBody::Kind::light     ? (reports ? 12U : 4U)
                             : ack.kind == AckBody::Kind::partial ? 16U
+                            : reports                            ? 40U
                                                                  : 24U));
     REQUIRE(*decode_ack(body) == ack);
   }
 }
 
-// The length decides the kind: 4 light, from 16 partial, from 24 full; 5 ... 15 would make stock
-// read stale memory.
+// The length decides the kind: 4 light, 12 light with a report, from 16 partial, from 24 full, from
+// 40 with a report; the others up to 15 would make stock read stale memory.
 TEST_CASE("ACK bodies of every length from 0 to 40 [I-7][D10]", "[wire]") {
   std::vector<std::byte> body(40);
   for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<std::byte>(i);
@@ -58,16 +70,18 @@ TEST_CASE("ACK bodies of every length from 0 to 40 [I-7][D10]", "[wire]") {
     if (size < 4) {
       REQUIRE_FALSE(ack);
       CHECK(ack.error().code == ErrorCode::truncated);
-    } else if (size > 4 && size < 16) {
+    } else if (size > 4 && size < 16 && size != 12) {
       REQUIRE_FALSE(ack);
       CHECK(ack.error().code == ErrorCode::malformed);
     } else {
       REQUIRE(ack);
-      CHECK(ack->kind == (size == 4   ? AckBody::Kind::light
+      CHECK(ack->kind == (size < 16   ? AckBody::Kind::light
                           : size < 24 ? AckBody::Kind::partial
                                       : AckBody::Kind::full));
       CHECK(ack->next == SeqNo(0x00010203));
       CHECK(ack->window == (size < 16 ? 0U : 0x0C0D0E0FU));
+      CHECK(ack->report.has_value() == (size == 12 || size == 40));
+      if (size == 12) CHECK(*ack->report == DeliveryReport{0x04050607, SeqNo(0x08090A0B)});
       CHECK(ack->capacity == (size < 24 ? 0U : 0x14151617U));
     }
   }
