@@ -430,16 +430,18 @@ class SendParser final : public Parser {
             job_.connection.max_rate = *rate / 8;
           });
     value("--cc", "NAME",
-          "Congestion control: udt (default), bbr, or fixed, which sends at --max-rate",
+          "Congestion control: auto (default), udt, bbr, or fixed, which sends at --max-rate",
           [this](const std::string& text) {
-            if (text == "udt") {
+            if (text == "auto") {
+              job_.connection.controller = udt::ControllerKind::automatic;
+            } else if (text == "udt") {
               job_.connection.controller = udt::ControllerKind::udt_native;
             } else if (text == "bbr") {
               job_.connection.controller = udt::ControllerKind::bbr;
             } else if (text == "fixed") {
               job_.connection.controller = udt::ControllerKind::fixed_rate;
             } else {
-              refuse_value("--cc", text, "udt, bbr, fixed");
+              refuse_value("--cc", text, "auto, udt, bbr, fixed");
             }
           });
     number("--dupack-threshold",

@@ -13,7 +13,7 @@ _xfer() {
     return
   fi
   case $prev in
-    --cc) mapfile -t COMPREPLY < <(compgen -W 'udt bbr fixed' -- "$cur"); return ;;
+    --cc) mapfile -t COMPREPLY < <(compgen -W 'auto udt bbr fixed' -- "$cur"); return ;;
     --audt-recovery) mapfile -t COMPREPLY < <(compgen -W 'on off' -- "$cur"); return ;;
     --mtu) mapfile -t COMPREPLY < <(compgen -W 'auto' -- "$cur"); return ;;
     --fsync) mapfile -t COMPREPLY < <(compgen -W 'always never' -- "$cur"); return ;;

@@ -36,7 +36,7 @@ complete -c xfer -n $send -l stdin-name -x -d 'Name of standard input at the rec
 complete -c xfer -n $send -l connect-timeout -x -d 'How long connecting may take'
 complete -c xfer -n $send -l bind -x -d 'Local address to send from'
 complete -c xfer -n $send -l max-rate -x -d 'Ceiling on the sending rate'
-complete -c xfer -n $send -l cc -x -a 'udt bbr fixed' -d 'Congestion control'
+complete -c xfer -n $send -l cc -x -a 'auto udt bbr fixed' -d 'Congestion control'
 complete -c xfer -n $send -l dupack-threshold -x -d 'Equal acknowledgements before a packet is sent again'
 
 complete -c xfer -n $recv -l listen -x -d 'Address and port to listen at'

@@ -142,6 +142,15 @@ TEST_CASE("tuning options fill the job") {
   CHECK_FALSE(s.job.driver.gro);
   CHECK_FALSE(s.job.driver.batched);
 
+  const auto controller = [](const Words& words) {
+    Words all{"x", "host:1"};
+    all.insert(all.end(), words.begin(), words.end());
+    return send(all).job.connection.controller;
+  };
+  CHECK(controller({}) == udt::ControllerKind::automatic);
+  CHECK(controller({"--cc", "udt"}) == udt::ControllerKind::udt_native);
+  CHECK(controller({"--cc", "udt", "--cc", "auto"}) == udt::ControllerKind::automatic);
+
   const RecvCommand r =
       recv({"--listen", ":0", "--dir", "d", "--fp", "8", "--direct", "--preallocate",
             "--nak-repeat-threshold", "1000", "--mtu", "1400", "--no-gro"});
@@ -269,7 +278,7 @@ TEST_CASE("bad values are refused with the valid range") {
       {{"--window", "x"}, "--window", "number of bytes"},
       {{"--max-rate", "9k"}, "--max-rate", "10k to 1T"},
       {{"--max-rate", "2T"}, "--max-rate", "10k to 1T"},
-      {{"--cc", "cubic"}, "--cc", "udt, bbr, fixed"},
+      {{"--cc", "cubic"}, "--cc", "auto, udt, bbr, fixed"},
       {{"--mtu", "75"}, "--mtu", "76 to 65535 bytes, or auto"},
       {{"--mtu", "70000"}, "--mtu", "76 to 65535 bytes, or auto"},
       {{"--mtu", "automatic"}, "--mtu", "76 to 65535 bytes, or auto"},
