@@ -78,7 +78,11 @@ Result<void> RecvJob::transfer() {
     XFER_TRY(link_.check());
     const auto run = stream_.try_read();
     if (run) {
-      if (run->empty()) return ErrorCode::peer_closed;
+      if (run->empty()) {
+        // A few bytes that are not even the beginning of a greeting.
+        const bool fragment = !session_.greeted() && !reader_.at_boundary();
+        return fragment ? not_our_protocol(false) : Error{ErrorCode::peer_closed, 0, nullptr};
+      }
       link_.progress();
       XFER_TRY(take_run(*run));
       report_progress();
