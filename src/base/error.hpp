@@ -25,7 +25,7 @@ namespace xfer {
   X(source_changed, 11, "the source changed while it was read")             \
   X(integrity, 12, "the received data does not match its checksum")         \
   X(partial, 13, "some entries failed")                                     \
-  X(bind_failed, 14, "cannot listen on the address")                        \
+  X(bind_failed, 14, "the local address cannot be used")                    \
   X(interrupted, 130, "interrupted")                                        \
   /* Results of decoding and validating; they stay inside the program. */   \
   X(truncated, 1, "shorter than its format needs")                          \

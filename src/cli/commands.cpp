@@ -57,8 +57,14 @@ Result<void> resolve_bind(const net::HostPort& bind, net::DriverOptions& driver)
 constexpr const char* kPlainWarning =
     "plain mode: the transfer is neither private nor authenticated";
 
+int cannot_start(const Error& error, Console& err) {
+  err.line("xfer: " + to_string(error));
+  return exit_code(error.code);
+}
+
 int run_command(SendCommand command, Console& out, Console& err) {
-  SignalWatcher signals;
+  const auto signals = SignalWatcher::start();
+  if (!signals) return cannot_start(signals.error(), err);
   const auto reporter = make_reporter({&out, &err}, command.output, command.job.driver, {});
   if (command.output.json && !command.output.quiet) out.line(json::start(command));
   reporter->insist(kPlainWarning);
@@ -71,18 +77,19 @@ int run_command(SendCommand command, Console& out, Console& err) {
       return exit_code(bound.error().code);
     }
   }
-  return finish(*reporter, transfer::run_send(command.job, *reporter, signals.token()));
+  return finish(*reporter, transfer::run_send(command.job, *reporter, (*signals)->token()));
 }
 
 int run_command(const RecvCommand& command, Console& out, Console& err) {
-  SignalWatcher signals;
+  const auto signals = SignalWatcher::start();
+  if (!signals) return cannot_start(signals.error(), err);
   // Standard output may be for the data.
   Console& text = command.job.raw && command.job.raw_target == "-" ? err : out;
   const auto reporter =
       make_reporter({&text, &err}, command.output, command.job.driver,
                     [&](const SocketAddress& local) { return json::start(command, local); });
   reporter->insist(kPlainWarning);
-  return finish(*reporter, transfer::run_recv(command.job, *reporter, signals.token()));
+  return finish(*reporter, transfer::run_recv(command.job, *reporter, (*signals)->token()));
 }
 
 }  // namespace

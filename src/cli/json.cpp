@@ -46,6 +46,25 @@ void put_packets(Object& object, const udt::ConnectionStats& c) {
   object["rtt_us"] = to_us(c.rtt);
 }
 
+std::uint64_t bytes_per_write(const transfer::FileCalls& calls) {
+  return calls.writes == 0 ? 0 : calls.bytes_written / calls.writes;
+}
+
+void put_socket(Object& object, const net::SocketStats& s) {
+  object["socket_drops"] = s.kernel_drops;
+  object["socket_receive_buffer"] = s.receive_buffer;
+  object["socket_send_buffer"] = s.send_buffer;
+  object["gso"] = s.segmenting;
+  object["gro"] = s.coalescing;
+  object["gso_trains"] = s.trains_segmented;
+  object["send_calls"] = s.send_calls;
+  object["receive_calls"] = s.receive_calls;
+  object["send_blocked"] = s.send_blocked + s.send_no_buffers;
+  object["send_too_big"] = s.send_too_big;
+  object["send_failed"] = s.send_failed;
+  object["fragmenting"] = s.fragmenting;
+}
+
 }  // namespace
 
 std::string start(const SendCommand& command) {
@@ -140,11 +159,19 @@ std::string summary(const transfer::Summary& summary) {
   object["acks_received"] = c.acks_received + c.light_acks_received;
   object["naks_sent"] = c.naks_sent;
   object["naks_received"] = c.naks_received;
+  object["nak_repeats"] = c.nak_repeats;
+  object["dupack_retransmits"] = c.dupack_retransmits;
+  object["spurious_retransmits"] = c.spurious_retransmits;
+  object["probes_sent"] = c.probes_sent;
+  object["exp_fired"] = c.exp_fired;
   object["timeouts"] = c.exp_fired;
   object["rtt_var_us"] = to_us(c.rtt_var);
-  object["socket_drops"] = summary.socket_drops;
-  object["socket_receive_buffer"] = summary.receive_buffer;
-  object["socket_send_buffer"] = summary.send_buffer;
+  object["rtt_min_us"] = to_us(c.min_rtt);
+  object["payload_copies"] = c.payload_copies;
+  object["file_reads"] = summary.calls.reads;
+  object["file_writes"] = summary.calls.writes;
+  object["bytes_per_write"] = bytes_per_write(summary.calls);
+  put_socket(object, summary.socket);
   return dump(object);
 }
 

@@ -6,7 +6,10 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <sstream>
 
 #include "cli/units.hpp"
 #include "file/printable.hpp"
@@ -26,6 +29,8 @@ constexpr Duration kMaxConnectTimeout = std::chrono::hours(1);
 constexpr Duration kMinTimeout = 2s;
 constexpr Duration kMaxTimeout = std::chrono::hours(24);
 constexpr std::uint64_t kMaxSessions = 1000;
+constexpr std::uint64_t kMaxThreshold = 1000;
+constexpr std::uint64_t kMaxMemory = 1ULL << 40U;
 
 constexpr const char* kVersion = "xfer " XFER_VERSION "\n";
 constexpr const char* kGeneralHelp =
@@ -74,15 +79,45 @@ std::optional<net::HostPort> parse_bind(const std::string& text) {
   return std::nullopt;
 }
 
+/// Where the keys of a configuration file stand, for messages: `key` or `section.key`, as written,
+/// to the number of its (last) line.
+using KeyLines = std::map<std::string, int>;
+
+std::string trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
+}
+
+KeyLines key_lines(const std::string& text) {
+  KeyLines found;
+  std::istringstream input(text);
+  std::string section;
+  std::string line;
+  for (int number = 1; std::getline(input, line); ++number) {
+    line = trimmed(line);
+    if (line.starts_with('[')) {
+      section = trimmed(std::string_view(line).substr(1, line.find(']') - 1)) + '.';
+      if (section == "default.") section.clear();
+    } else if (!line.empty() && line[0] != '#' && line[0] != ';') {
+      found[section + trimmed(std::string_view(line).substr(0, line.find('=')))] = number;
+    }
+  }
+  return found;
+}
+
 /// INI/TOML reader in which keys before any section count for both commands, and those of [send]
 /// and [recv] for one.
 class SectionedConfig final : public CLI::ConfigTOML {
  public:
-  explicit SectionedConfig(std::string command) : command_(std::move(command)) {}
+  SectionedConfig(std::string command, KeyLines& lines)
+      : command_(std::move(command)), lines_(&lines) {}
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::istringstream text(std::string(std::istreambuf_iterator<char>(input), {}));
+    *lines_ = key_lines(text.str());
     std::vector<CLI::ConfigItem> kept;
-    for (CLI::ConfigItem& item : CLI::ConfigTOML::from_config(input)) {
+    for (CLI::ConfigItem& item : CLI::ConfigTOML::from_config(text)) {
       if (item.name == "++" || item.name == "--") continue;  // begin and end of a section
       if (item.parents.size() == 1 && item.parents[0] == "default") item.parents.clear();
       if (item.parents == std::vector<std::string>{command_}) item.parents.clear();
@@ -95,6 +130,7 @@ class SectionedConfig final : public CLI::ConfigTOML {
 
  private:
   std::string command_;
+  KeyLines* lines_;
 };
 
 class HelpFormatter final : public CLI::Formatter {
@@ -119,7 +155,7 @@ class Parser {
          const std::string& default_config)
       : app_(description, command) {
     app_.formatter(std::make_shared<HelpFormatter>(usage));
-    app_.config_formatter(std::make_shared<SectionedConfig>(command));
+    app_.config_formatter(std::make_shared<SectionedConfig>(command, key_lines_));
     app_.allow_config_extras(false);
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     app_.set_help_flag("-h,--help", "Show this help and exit");
@@ -143,6 +179,27 @@ class Parser {
     if (want_ipv4_ && want_ipv6_) refuse("--ipv4", "contradicts --ipv6");
   }
 
+  /// What went wrong, in words for the user, with its place if that is the configuration file.
+  [[nodiscard]] std::string explain(const CLI::ParseError& error,
+                                    const std::vector<std::string>& arguments) const {
+    constexpr std::string_view kUnknown = "INI was not able to parse ";
+    const std::string message = error.what();
+    if (message.starts_with(kUnknown)) {
+      const std::string key = message.substr(kUnknown.size());
+      return place(line_of(key)) + fmt::format("unknown key '{}'", key);
+    }
+    const bool about_file = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr;
+    for (const auto& [key, line] : key_lines_) {
+      const std::string name = key.substr(key.rfind('.') + 1);
+      const bool typed = std::ranges::any_of(arguments, [&](const std::string& word) {
+        return word == "--" + name || word.starts_with("--" + name + '=');
+      });
+      if (blames(message, name) && (about_file || !typed) && line_of(name) > 0)
+        return place(line_of(name)) + message;
+    }
+    return about_file ? place(0) + message : message;
+  }
+
   [[nodiscard]] const OutputOptions& output() const { return output_; }
 
   [[nodiscard]] std::vector<std::string> positionals() const {
@@ -154,9 +211,48 @@ class Parser {
  protected:
   using Setter = std::function<void(const std::string&)>;
 
+  /// Whether a message of CLI11 or of ours is about the option of that name.
+  static bool blames(const std::string& message, const std::string& name) {
+    return message.starts_with("--" + name + ":") || message.starts_with(name + ":") ||
+           message.find("--" + name + " = ") != std::string::npos;
+  }
+
+  /// Line of the configuration file with the key that counts for this command; 0: none.
+  [[nodiscard]] int line_of(const std::string& key) const {
+    int last = 0;
+    for (const std::string& written : {key, app_.get_name() + '.' + key})
+      if (const auto at = key_lines_.find(written); at != key_lines_.end())
+        last = std::max(last, at->second);
+    return last;
+  }
+
+  [[nodiscard]] std::string place(int line) const {
+    return fmt::format("configuration file {}{}: ", app_.get_config_ptr()->as<std::string>(),
+                       line == 0 ? "" : fmt::format(", line {}", line));
+  }
+
   CLI::Option* value(const char* names, const char* type, const char* help, Setter set) {
     const auto take = [set = std::move(set)](const std::string& word) { set(unmarked(word)); };
     return app_.add_option_function<std::string>(names, take, help)->type_name(type);
+  }
+
+  /// A whole number from `least` to `most`.
+  void number(const char* name, const char* help, std::uint32_t& target, std::uint64_t least,
+              std::uint64_t most) {
+    value(name, "N", help, [name, &target, least, most](const std::string& text) {
+      const bool digits = !text.empty() && text.size() < 10 &&
+                          text.find_first_not_of("0123456789") == std::string::npos;
+      const std::uint64_t count = digits ? std::stoul(text) : 0;
+      if (!digits || count < least || count > most)
+        refuse_value(name, text, fmt::format("{} to {}", least, most));
+      target = static_cast<std::uint32_t>(count);
+    });
+  }
+
+  /// A flag that switches something off.
+  void flag_off(const char* name, bool& target, const char* help) {
+    app_.add_flag_callback(
+        name, [&target] { target = false; }, help);
   }
 
   void add_common(udt::ConnectionConfig& connection, net::DriverOptions& driver,
@@ -172,6 +268,37 @@ class Parser {
                            fmt::format("{} to {} bytes", udt::kMinMss, udt::kMaxMss));
             connection.mss = static_cast<std::uint32_t>(*bytes);
           });
+    value("--mtu", "BYTES|auto",
+          "Largest IP packet to probe the path for; auto (default): what the interface carries",
+          [&](const std::string& text) {
+            const auto bytes = parse_size(text);
+            const bool valid = bytes && *bytes >= udt::kMinMss && *bytes <= udt::kMaxMss;
+            if (text != "auto" && !valid)
+              refuse_value("--mtu", text,
+                           fmt::format("{} to {} bytes, or auto", udt::kMinMss, udt::kMaxMss));
+            connection.max_mtu.reset();
+            if (valid) connection.max_mtu = static_cast<std::uint32_t>(*bytes);
+          });
+    value("--max-memory", "SIZE",
+          "Ceiling on each connection's buffers, which windows grow to (default 256M)",
+          [&](const std::string& text) {
+            const auto bytes = parse_size(text);
+            if (!bytes || *bytes < udt::kMinMemory || *bytes > kMaxMemory)
+              refuse_value("--max-memory", text,
+                           fmt::format("{} to {} bytes", spell_size(udt::kMinMemory),
+                                       spell_size(kMaxMemory)));
+            connection.max_memory = *bytes;
+            memory_given_ = true;
+          });
+    value("--audt-recovery", "on|off",
+          "Repair lost retransmissions before a time-out, as A-UDT does (default on)",
+          [&](const std::string& text) {
+            if (text != "on" && text != "off") refuse_value("--audt-recovery", text, "on, off");
+            connection.audt_recovery = text == "on";
+          });
+    flag_off("--no-gso", driver.gso, "Do not let the system cut trains into datagrams (GSO)");
+    flag_off("--no-gro", driver.gro, "Do not let the system join received datagrams (GRO)");
+    flag_off("--no-batch", driver.batched, "One system call for each datagram; implies both");
     value("--socket-buffer", "SIZE", "UDP socket buffers to ask the system for (default 12M)",
           [&](const std::string& text) {
             const auto bytes = parse_size(text);
@@ -209,6 +336,31 @@ class Parser {
     return static_cast<std::uint32_t>((bytes + payload - 1) / payload);
   }
 
+  /// What depends on several options, --window apart.
+  void settle(udt::ConnectionConfig& connection, net::DriverOptions& driver) const {
+    // The smaller of two limits on the same thing counts.
+    if (connection.max_mtu) connection.mss = std::min(connection.mss, *connection.max_mtu);
+    if (memory_given_ && window_ && *window_ > connection.max_memory)
+      refuse("--window", fmt::format("'{}' is more than --max-memory", window_text_));
+    const std::uint64_t packets =
+        std::max<std::uint64_t>(connection.max_memory / connection.mss, udt::kMinFlightWindow);
+    const auto within = [packets](std::uint32_t window) {
+      return static_cast<std::uint32_t>(std::min<std::uint64_t>(window, packets));
+    };
+    connection.receive_window = within(connection.receive_window);
+    connection.send_window = within(connection.send_window);
+    driver.send_ring =
+        static_cast<std::size_t>(std::min<std::uint64_t>(driver.send_ring, connection.max_memory));
+  }
+
+  /// The window that was asked for, and memory for it. REQUIRES: window_.
+  void set_window(udt::ConnectionConfig& connection, std::uint32_t& window) const {
+    window = window_packets(*window_, window_text_, connection.mss);
+    if (!memory_given_)
+      connection.max_memory =
+          std::max(connection.max_memory, std::uint64_t{window} * connection.mss);
+  }
+
   void add_window(const char* help) {
     value("--window", "SIZE", help, [this](const std::string& text) {
       window_ = parse_size(text);
@@ -222,6 +374,7 @@ class Parser {
     return want_ipv4_ ? Family::ipv4 : want_ipv6_ ? Family::ipv6 : Family::none;
   }
 
+  KeyLines key_lines_;  ///< filled while reading
   CLI::App app_;
   CLI::Option* positionals_ = nullptr;
   bool plain_ = false;
@@ -230,6 +383,7 @@ class Parser {
   OutputOptions output_;
   std::optional<std::uint64_t> window_;
   std::string window_text_;
+  bool memory_given_ = false;
 };
 
 class SendParser final : public Parser {
@@ -275,16 +429,24 @@ class SendParser final : public Parser {
                   fmt::format("{} to {} bit/s", spell_rate(kMinRate), spell_rate(kMaxRate)));
             job_.connection.max_rate = *rate / 8;
           });
-    value("--cc", "NAME", "Congestion control: udt (default), or fixed, which sends at --max-rate",
+    value("--cc", "NAME",
+          "Congestion control: auto (default), udt, bbr, or fixed, which sends at --max-rate",
           [this](const std::string& text) {
-            if (text == "udt") {
+            if (text == "auto") {
+              job_.connection.controller = udt::ControllerKind::automatic;
+            } else if (text == "udt") {
               job_.connection.controller = udt::ControllerKind::udt_native;
+            } else if (text == "bbr") {
+              job_.connection.controller = udt::ControllerKind::bbr;
             } else if (text == "fixed") {
               job_.connection.controller = udt::ControllerKind::fixed_rate;
             } else {
-              refuse_value("--cc", text, "udt, fixed");
+              refuse_value("--cc", text, "auto, udt, bbr, fixed");
             }
           });
+    number("--dupack-threshold",
+           "Equal acknowledgements after which the oldest packet is sent again (default 2)",
+           job_.connection.duplicate_ack_threshold, 1, kMaxThreshold);
   }
 
   SendCommand finish(std::vector<std::string> arguments) {
@@ -305,8 +467,9 @@ class SendParser final : public Parser {
     if (std::ranges::count(words, "-") > 1) refuse("send", "standard input (-) is given twice");
     if (job_.raw && words.size() != 1) refuse("--raw", "takes exactly one source");
     job_.sources = std::move(words);
+    settle(job_.connection, job_.driver);
     if (window_) {
-      job_.connection.send_window = window_packets(*window_, window_text_, job_.connection.mss);
+      set_window(job_.connection, job_.connection.send_window);
       job_.driver.send_ring =
           static_cast<std::size_t>(std::max<std::uint64_t>(*window_, 1U << 20U));
     }
@@ -371,6 +534,14 @@ class RecvParser final : public Parser {
               refuse_value("--max-sessions", text, fmt::format("1 to {}", kMaxSessions));
             job_.max_sessions = static_cast<std::size_t>(*count);
           });
+    number("--fp", "Packets that a block of receive memory holds in a row (default 32)",
+           job_.connection.block_packets, 1, udt::kMaxTrainSegments);
+    app_.add_flag("--direct", job_.direct, "Write files past the page cache (O_DIRECT)");
+    app_.add_flag("--preallocate", job_.preallocate,
+                  "Reserve the space of a file before its content comes");
+    number("--nak-repeat-threshold",
+           "Acknowledgements without progress after which a loss is reported again (default 2)",
+           job_.connection.nak_repeat_threshold, 1, kMaxThreshold);
     add_common(job_.connection, job_.driver, job_.timeout);
     add_window("Receive buffer that is announced to the sender (default 12M)");
   }
@@ -392,8 +563,8 @@ class RecvParser final : public Parser {
         refuse("recv", fmt::format("'{}' is not expected: only --raw takes a file", words[0]));
       if (!directory_given_) refuse("recv", "--dir DIR is missing");
     }
-    if (window_)
-      job_.connection.receive_window = window_packets(*window_, window_text_, job_.connection.mss);
+    settle(job_.connection, job_.driver);
+    if (window_) set_window(job_.connection, job_.connection.receive_window);
     job_.driver.family_hint = family();
     return {job_, output()};
   }
@@ -420,14 +591,8 @@ Invocation parse_command(const char* command, const std::vector<std::string>& ar
     // Words that are no options are positionals, so that what is left over is options.
     return usage_error(command,
                        fmt::format("unknown option '{}'", parser.app().remaining().front()));
-  } catch (const CLI::ConfigError& error) {
-    constexpr std::string_view kUnknown = "INI was not able to parse ";
-    std::string message = error.what();
-    if (message.starts_with(kUnknown))
-      message = fmt::format("unknown key '{}'", message.substr(kUnknown.size()));
-    return usage_error(command, "configuration file: " + message);
   } catch (const CLI::ParseError& error) {
-    return usage_error(command, error.what());
+    return usage_error(command, parser.explain(error, arguments));
   }
 }
 

@@ -48,8 +48,9 @@ std::string packets(const Summary& s) {
   } else {
     text += fmt::format("{} received, {} lost{}", format_count(c.packets_received),
                         format_count(c.packets_lost), share(c.packets_lost, c.packets_received));
-    if (s.socket_drops > 0)
-      text += fmt::format(", of these {} for want of socket buffer", format_count(s.socket_drops));
+    if (s.socket.kernel_drops > 0)
+      text += fmt::format(", of these {} for want of socket buffer",
+                          format_count(s.socket.kernel_drops));
   }
   return text + "; round-trip time " + format_duration(c.rtt);
 }
@@ -67,12 +68,42 @@ std::string cpu(const Summary& s) {
 std::string protocol(const Summary& s) {
   const udt::ConnectionStats& c = s.connection;
   return fmt::format(
-      "protocol: {} ACKs and {} NAKs sent, {} and {} received; {} duplicates; {} probes, {} "
-      "time-outs; round-trip time varies by {}",
+      "protocol: {} ACKs and {} NAKs sent, {} and {} received; {} duplicates; round-trip time at "
+      "least {}, varies by {}",
       format_count(c.acks_sent + c.light_acks_sent), format_count(c.naks_sent),
       format_count(c.acks_received + c.light_acks_received), format_count(c.naks_received),
-      format_count(c.packets_duplicate), format_count(c.probes_sent), format_count(c.exp_fired),
-      format_duration(c.rtt_var));
+      format_count(c.packets_duplicate), format_duration(c.min_rtt), format_duration(c.rtt_var));
+}
+
+std::string repair(const Summary& s) {
+  const udt::ConnectionStats& c = s.connection;
+  return fmt::format(
+      "repair: {} losses reported again; {} packets sent again for equal ACKs, {} packets sent "
+      "again in vain; {} probes, {} time-outs",
+      format_count(c.nak_repeats), format_count(c.dupack_retransmits),
+      format_count(c.spurious_retransmits), format_count(c.probes_sent), format_count(c.exp_fired));
+}
+
+std::string files(const Summary& s) {
+  if (s.role == Summary::Role::sender)
+    return fmt::format("files: {} reads", format_count(s.calls.reads));
+  std::string text = "files: " + counted(s.calls.writes, "write", "writes");
+  if (s.calls.writes > 0)
+    text += fmt::format(" of {} on average", format_bytes(s.calls.bytes_written / s.calls.writes));
+  return text +
+         fmt::format("; {} packets copied on the way", format_count(s.connection.payload_copies));
+}
+
+std::string gso(const net::SocketStats& socket) {
+  if (socket.segmenting) return "GSO on";
+  if (socket.trains_segmented == 0) return "GSO off";
+  return fmt::format("GSO given up after {} trains", format_count(socket.trains_segmented));
+}
+
+std::string system(const net::SocketStats& socket) {
+  return fmt::format("system: {}, GRO {}; {} send and {} receive calls; {} packets dropped",
+                     gso(socket), socket.coalescing ? "on" : "off", format_count(socket.send_calls),
+                     format_count(socket.receive_calls), format_count(socket.kernel_drops));
 }
 
 }  // namespace
@@ -84,26 +115,26 @@ std::vector<std::string> report_lines(const Summary& summary, bool verbose) {
     lines.push_back("skipped: " + counted(summary.skipped, "entry", "entries"));
   lines.push_back(packets(summary));
   lines.push_back(cpu(summary));
-  if (verbose) lines.push_back(protocol(summary));
+  if (verbose) {
+    lines.push_back(protocol(summary));
+    lines.push_back(repair(summary));
+    lines.push_back(files(summary));
+    lines.push_back(system(summary.socket));
+  }
   lines.push_back(fmt::format("socket buffers: {} to receive, {} to send",
-                              format_memory(summary.receive_buffer),
-                              format_memory(summary.send_buffer)));
+                              format_memory(summary.socket.receive_buffer),
+                              format_memory(summary.socket.send_buffer)));
   return lines;
 }
 
 std::optional<std::string> socket_buffer_hint(const Summary& summary, std::size_t wanted) {
-  // The receiver's receive buffer has to take what arrives while it is busy, the sender's send
-  // buffer matters less.
-  std::string settings;
-  if (summary.receive_buffer > 0 && summary.receive_buffer < wanted)
-    settings += fmt::format(" net.core.rmem_max={}", wanted);
-  if (summary.send_buffer > 0 && summary.send_buffer < wanted)
-    settings += fmt::format(" net.core.wmem_max={}", wanted);
-  if (settings.empty()) return std::nullopt;
+  const std::size_t granted = summary.socket.send_buffer;
+  if (summary.role != Summary::Role::sender || granted == 0 || granted >= wanted)
+    return std::nullopt;
   return fmt::format(
-      "hint: this system limits socket buffers to less than the {} asked for; at high speed that "
-      "loses packets. To allow them: sysctl -w{}",
-      format_memory(wanted), settings);
+      "hint: this system limits the send buffer to less than the {} asked for; at high speed that "
+      "costs time. To allow it: sysctl -w net.core.wmem_max={}",
+      format_memory(wanted), wanted);
 }
 
 }  // namespace xfer::cli

@@ -7,9 +7,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <optional>
 
-#include "base/check.hpp"
 #include "base/error.hpp"
 #include "net/clock.hpp"
 
@@ -26,7 +26,7 @@ bool is_ignored(int number) {
 
 }  // namespace
 
-SignalWatcher::SignalWatcher() {
+Result<std::unique_ptr<SignalWatcher>> SignalWatcher::start() {
   ::signal(SIGPIPE, SIG_IGN);
   sigset_t wanted;
   ::sigemptyset(&wanted);
@@ -34,10 +34,16 @@ SignalWatcher::SignalWatcher() {
     if (!is_ignored(number)) ::sigaddset(&wanted, number);
   ::pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
   const int signal_fd = ::signalfd(-1, &wanted, SFD_CLOEXEC);
-  end_fd_ = ::eventfd(0, EFD_CLOEXEC);
-  XFER_ASSERT(signal_fd >= 0 && end_fd_ >= 0);
-  thread_ = std::thread([this, signal_fd] { watch(signal_fd); });
+  const int end_fd = ::eventfd(0, EFD_CLOEXEC);
+  if (signal_fd >= 0 && end_fd >= 0)
+    return std::unique_ptr<SignalWatcher>(new SignalWatcher(signal_fd, end_fd));
+  const Error error{ErrorCode::system, errno, "waiting for signals"};
+  if (signal_fd >= 0) ::close(signal_fd);
+  return error;
 }
+
+SignalWatcher::SignalWatcher(int signal_fd, int end_fd)
+    : end_fd_(end_fd), thread_([this, signal_fd] { watch(signal_fd); }) {}
 
 SignalWatcher::~SignalWatcher() {
   ::eventfd_write(end_fd_, 1);

@@ -60,13 +60,98 @@ Result<Temporary> create_temporary(FileSystem& fs, int directory, std::uint32_t 
 
 // OutputFile
 
+Result<OutputFile> OutputFile::onto(FileSystem& fs, int fd) {
+  const auto info = fs.info(fd);
+  if (!info) return at_destination(info.error());
+  auto own = fs.reopen_write(fd);
+  if (!own) return at_destination(own.error());
+  OutputFile file(fs, Fd(), std::move(*own), {}, {});
+  file.may_wait_ = info->type == FileInfo::Type::other;
+  return file;
+}
+
+bool OutputFile::set_direct() {
+  if (temporary_.empty() || !fs_->set_direct(file_.get(), true)) return false;
+  direct_.emplace();
+  return true;
+}
+
+Result<bool> OutputFile::reserve(std::uint64_t size) {
+  if (temporary_.empty()) return false;
+  const auto done = fs_->reserve(file_.get(), size);
+  if (done) return true;
+  const int reason = done.error().sys_errno;
+  if (reason == EOPNOTSUPP || reason == ENOSYS) return false;
+  return at_destination(done.error());
+}
+
 Result<void> OutputFile::write(std::span<const ByteView> pieces) {
+  if (!direct_) return put(pieces);
+  for (const ByteView piece : pieces) XFER_TRY(put_aligned(piece));
+  return {};
+}
+
+/// Writes `pieces` behind what is written already.
+Result<void> OutputFile::put(std::span<const ByteView> pieces) {
   const bool in_place = temporary_.empty();
-  const auto offset = in_place ? std::int64_t{-1} : static_cast<std::int64_t>(size_);
+  const auto offset = in_place ? std::int64_t{-1} : static_cast<std::int64_t>(put_);
+  ++writes_;
   if (const auto done = fs_->write(file_.get(), pieces, offset); !done)
     return at_destination(done.error());
-  for (const ByteView piece : pieces) size_ += piece.size();
+  for (const ByteView piece : pieces) put_ += piece.size();
   return {};
+}
+
+Result<void> OutputFile::put_aligned(ByteView piece) {
+  while (direct_ && !piece.empty()) {
+    piece = piece.subspan(direct_->append(piece));
+    if (direct_->full()) XFER_TRY(put_direct());
+  }
+  return piece.empty() ? Result<void>() : put({&piece, 1});
+}
+
+/// Writes what is aligned. A file system that takes the flag but not the writes gets plain ones
+/// from here on.
+Result<void> OutputFile::put_direct() {
+  const ByteView bytes = direct_->aligned();
+  if (bytes.empty()) return {};
+  const auto done = put({&bytes, 1});
+  if (done) {
+    direct_->drop_aligned();
+    return {};
+  }
+  if (done.error().sys_errno != EINVAL) return done;
+  direct_refused_ = true;
+  return end_direct();
+}
+
+/// Writes what is held through the page cache, as everything after it.
+Result<void> OutputFile::end_direct() {
+  if (const auto done = fs_->set_direct(file_.get(), false); !done)
+    return at_destination(done.error());
+  const DirectBuffer held = std::move(*direct_);
+  direct_.reset();
+  const ByteView bytes = held.bytes();
+  return bytes.empty() ? Result<void>() : put({&bytes, 1});
+}
+
+Result<void> OutputFile::complete() {
+  if (direct_) XFER_TRY(put_direct());
+  return direct_ ? end_direct() : Result<void>();
+}
+
+Result<std::size_t> OutputFile::write_some(ByteView bytes) {
+  const auto count = fs_->write_some(file_.get(), bytes);
+  if (!count) return at_destination(count.error());
+  if (*count > 0) ++writes_;
+  put_ += *count;
+  return *count;
+}
+
+Result<bool> OutputFile::wait_writable(Duration timeout) {
+  const auto ready = fs_->wait_writable(file_.get(), static_cast<int>(timeout / 1ms));
+  if (!ready) return at_destination(ready.error());
+  return *ready;
 }
 
 Result<bool> OutputFile::set_mtime(std::int64_t mtime_ns) {
@@ -83,6 +168,7 @@ Result<void> OutputFile::sync() {
 }
 
 Result<void> OutputFile::publish(bool sync_directory) {
+  XFER_ASSERT(!direct_);
   if (const auto done = fs_->close(std::move(file_)); !done) return at_destination(done.error());
   if (temporary_.empty()) return {};
   if (const auto done = fs_->rename(directory_.get(), temporary_.c_str(), name_.c_str()); !done)
@@ -247,7 +333,9 @@ Result<OutputFile> create_at(FileSystem& fs, const std::string& path) {
     if (info->type == FileInfo::Type::other) {
       auto device = fs.open_write(path.c_str());
       if (!device) return at_destination(device.error());
-      return OutputFile(fs, Fd(), std::move(*device), {}, path);
+      OutputFile file(fs, Fd(), std::move(*device), {}, path);
+      file.may_wait_ = true;
+      return file;
     }
     mode = info->mode;
   }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/time.hpp"
+#include "file/direct_buffer.hpp"
 #include "file/file_system.hpp"
 #include "file/path_guard.hpp"
 
@@ -24,16 +26,35 @@ inline constexpr std::uint32_t kKeptModeBits = 0777;
 /// Errors are no_space (disk or quota full) or destination_error, both with the errno.
 class OutputFile {
  public:
-  /// Something that is open already (standard output): written in place, where it stands.
-  static OutputFile onto(FileSystem& fs, Fd file) {
-    return {fs, Fd(), std::move(file), std::string(), std::string()};
-  }
+  /// Something that is open already (standard output): written in place, where it stands. `fd` is
+  /// not closed.
+  static Result<OutputFile> onto(FileSystem& fs, int fd);
   OutputFile(OutputFile&& other) noexcept = default;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile() { discard(); }
 
+  // Before the first write.
+
+  /// Whether this is a pipe, terminal or device, whose reader may let us wait: use write_some().
+  [[nodiscard]] bool may_wait() const { return may_wait_; }
+  /// Writes bypass the page cache from now on; at the price of one copy of the content.
+  /// @return false: the file system cannot, writes are as without.
+  bool set_direct();
+  /// Reserves disk space for `size` bytes.
+  /// @return false: the file system cannot.
+  Result<bool> reserve(std::uint64_t size);
+
+  // Content.
+
   /// Appends the pieces, at most kMaxPieces.
   Result<void> write(std::span<const ByteView> pieces);
+  /// Appends what finds room right now. @return how many bytes; 0: no room, wait_writable().
+  Result<std::size_t> write_some(ByteView bytes);
+  /// Waits for room, at most `timeout`. @return whether there may be some.
+  Result<bool> wait_writable(Duration timeout);
+  /// All content is appended: writes what is held back for aligned writing. Required before what
+  /// follows.
+  Result<void> complete();
   /// Sets the time of last change. False: the file system cannot keep it.
   Result<bool> set_mtime(std::int64_t mtime_ns);
   /// Starts to write the content to the disk, so that sync() has less to wait for.
@@ -45,7 +66,14 @@ class OutputFile {
   /// Removes the temporary file. Does nothing after publish().
   void discard();
 
-  [[nodiscard]] std::uint64_t size() const { return size_; }
+  /// Bytes appended.
+  [[nodiscard]] std::uint64_t size() const {
+    return put_ + (direct_ ? direct_->bytes().size() : 0);
+  }
+  /// Calls that wrote.
+  [[nodiscard]] std::uint64_t writes() const { return writes_; }
+  /// The file system took set_direct() but not a write after it; writes are plain since then.
+  [[nodiscard]] bool direct_refused() const { return direct_refused_; }
 
  private:
   friend class Destination;
@@ -57,12 +85,21 @@ class OutputFile {
         temporary_(std::move(temporary)),
         name_(std::move(name)) {}
 
+  Result<void> put(std::span<const ByteView> pieces);
+  Result<void> put_aligned(ByteView piece);
+  Result<void> put_direct();
+  Result<void> end_direct();
+
   FileSystem* fs_;
   Fd directory_;
   Fd file_;
-  std::string temporary_;  ///< empty: a device or pipe, written in place
+  std::string temporary_;  ///< empty: written in place
   std::string name_;
-  std::uint64_t size_ = 0;
+  std::uint64_t put_ = 0;  ///< bytes written
+  std::uint64_t writes_ = 0;
+  bool may_wait_ = false;
+  bool direct_refused_ = false;
+  std::optional<DirectBuffer> direct_;  ///< with bytes to be written behind `put_`
 };
 
 /// The directory that everything of a session goes into, and nothing outside of it: names are

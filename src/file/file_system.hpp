@@ -81,6 +81,9 @@ class FileSystem {
   virtual Result<std::vector<std::string>> list(int directory) = 0;
   /// Bytes read; 0: end of file.
   virtual Result<std::size_t> read(int fd, MutByteView into) = 0;
+  /// The file will be read from front to back: the system may read far ahead. A hint: it cannot
+  /// fail.
+  virtual void expect_sequential(int fd) = 0;
 
   // Writing.
 
@@ -88,12 +91,30 @@ class FileSystem {
   /// umask.
   virtual Result<Fd> create_new(int directory, const char* name, std::uint32_t mode) = 0;
   /// Opens what is there already, for writing; for devices and pipes that the user named.
+  /// write_some() on it never waits.
   virtual Result<Fd> open_write(const char* path) = 0;
+  /// A descriptor of the same output, which others may have open too. write_some() on it never
+  /// waits; where the output is a pipe it takes more at a time than on `fd`.
+  virtual Result<Fd> reopen_write(int fd) = 0;
   /// Mode less the umask.
   virtual Result<void> make_directory(int directory, const char* name, std::uint32_t mode) = 0;
   /// Writes all of `pieces` (at most kMaxPieces) one after the other at `offset`; or to the current
   /// position of a pipe or terminal, if `offset` is negative.
   virtual Result<void> write(int fd, std::span<const ByteView> pieces, std::int64_t offset) = 0;
+  /// Writes what finds room right now to a pipe, terminal or device: never more than it takes
+  /// without waiting.
+  /// @return bytes written; 0: no room.
+  virtual Result<std::size_t> write_some(int fd, ByteView bytes) = 0;
+  /// Waits until write_some() may find room, at most `timeout_ms`. @return whether it may.
+  virtual Result<bool> wait_writable(int fd, int timeout_ms) = 0;
+  /// Reserves disk space for a file of `size` bytes, without changing its size. ENOSPC also where
+  /// the file system could tell only after filling itself up.
+  ///   EOPNOTSUPP, ENOSYS  the file system cannot.
+  virtual Result<void> reserve(int fd, std::uint64_t size) = 0;
+  /// Whether writes bypass the page cache (O_DIRECT); they must then have addresses, sizes and
+  /// offsets that are multiples of kDirectAlignment.
+  ///   EINVAL  the file system cannot.
+  virtual Result<void> set_direct(int fd, bool direct) = 0;
   virtual Result<void> set_mode(int fd, std::uint32_t mode) = 0;
   virtual Result<void> set_mtime(int fd, std::int64_t mtime_ns) = 0;
   virtual Result<void> sync(int fd) = 0;
@@ -111,6 +132,8 @@ class FileSystem {
 };
 
 inline constexpr std::size_t kMaxPieces = 256;
+/// Enough for every file system and disk in use: sectors are 512 or 4096 bytes.
+inline constexpr std::size_t kDirectAlignment = 4096;
 
 /// The operating system's.
 FileSystem& posix_file_system();

@@ -1,7 +1,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -157,6 +159,10 @@ class PosixFileSystem final : public FileSystem {
     }
   }
 
+  void expect_sequential(int fd) override {
+    static_cast<void>(::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL));
+  }
+
   Result<Fd> create_new(int directory, const char* name, std::uint32_t mode) override {
     Fd fd(retry_open(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
     if (!fd.valid()) return system_error("create file");
@@ -166,7 +172,23 @@ class PosixFileSystem final : public FileSystem {
   Result<Fd> open_write(const char* path) override {
     Fd fd(retry_open(AT_FDCWD, path, O_WRONLY | O_NOCTTY));
     if (!fd.valid()) return system_error("open for writing");
+    // Only now: opening a pipe without waiting fails until it has a reader.
+    static_cast<void>(::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK));
     return fd;
+  }
+
+  Result<Fd> reopen_write(int fd) override {
+    struct stat st {};
+    if (::fstat(fd, &st) != 0) return system_error("stat");
+    if (S_ISFIFO(st.st_mode)) {
+      std::array<char, 32> path{};
+      std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", fd);
+      Fd own(retry_open(AT_FDCWD, path.data(), O_WRONLY | O_NONBLOCK));
+      if (own.valid()) return own;
+    }
+    Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+    if (!copy.valid()) return system_error("open for writing");
+    return copy;
   }
 
   Result<void> make_directory(int directory, const char* name, std::uint32_t mode) override {
@@ -203,6 +225,54 @@ class PosixFileSystem final : public FileSystem {
         next->iov_len -= left;
       }
     }
+    return {};
+  }
+
+  Result<std::size_t> write_some(int fd, ByteView bytes) override {
+    // Where the descriptor itself waits (standard output is shared with other programs, so it must
+    // not be changed), a pipe that is writable still takes this much at once (pipe(7), PIPE_BUF).
+    if ((::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0) {
+      const auto ready = wait_writable(fd, 0);
+      if (!ready) return ready.error();
+      if (!*ready) return std::size_t{0};
+      bytes = bytes.first(std::min<std::size_t>(bytes.size(), PIPE_BUF));
+    }
+    while (true) {
+      const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+      if (written >= 0) return static_cast<std::size_t>(written);
+      if (errno == EAGAIN) return std::size_t{0};
+      if (errno != EINTR) return system_error("write");
+    }
+  }
+
+  Result<bool> wait_writable(int fd, int timeout_ms) override {
+    pollfd output{fd, POLLOUT, 0};
+    const int ready = ::poll(&output, 1, timeout_ms);
+    // Also on errors of the descriptor: writing will tell.
+    if (ready >= 0) return ready > 0;
+    if (errno == EINTR) return false;
+    return system_error("wait for output");
+  }
+
+  Result<void> reserve(int fd, std::uint64_t size) override {
+    if (size == 0) return {};
+    // Some file systems allocate until they are full before they say so.
+    struct statvfs fs {};
+    if (::fstatvfs(fd, &fs) == 0 && fs.f_blocks > 0 && fs.f_bavail < size / fs.f_frsize) {
+      errno = ENOSPC;
+      return system_error("reserve space");
+    }
+    while (::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size)) != 0) {
+      if (errno != EINTR) return system_error("reserve space");
+    }
+    return {};
+  }
+
+  Result<void> set_direct(int fd, bool direct) override {
+    const int flags = ::fcntl(fd, F_GETFL);
+    if (flags < 0) return system_error("direct writing");
+    if (::fcntl(fd, F_SETFL, direct ? flags | O_DIRECT : flags & ~O_DIRECT) != 0)
+      return system_error("direct writing");
     return {};
   }
 

@@ -163,6 +163,7 @@ Found Scanner::open_file(int directory, const char* name, Links links, Found fou
   if (info->type != FileInfo::Type::regular)
     return failed(std::move(found), {ErrorCode::source_changed, 0, "replaced while it was opened"});
   found.info = *info;
+  fs_->expect_sequential(fd->get());
   found.file.emplace(*fs_, std::move(*fd), *info);
   return found;
 }

@@ -35,4 +35,10 @@ Farewell read_abort(const session::Abort& abort) {
   return {{abort.code, 0, nullptr}, detail};
 }
 
+Error not_our_protocol(bool greeted) {
+  if (greeted) return {ErrorCode::peer_error, 0, "what it sends is not the transfer protocol"};
+  return {ErrorCode::version_mismatch, 0,
+          "what it sends is not the transfer protocol (is --raw given on one side only?)"};
+}
+
 }  // namespace xfer::transfer

@@ -18,4 +18,7 @@ struct Farewell {
 };
 Farewell read_abort(const session::Abort& abort);
 
+/// The error for bytes of the peer that are no frames. `greeted`: it has sent frames before.
+Error not_our_protocol(bool greeted);
+
 }  // namespace xfer::transfer

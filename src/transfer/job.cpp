@@ -1,22 +1,21 @@
 #include "transfer/job.hpp"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "file/destination.hpp"
 #include "file/path_guard.hpp"
 #include "file/printable.hpp"
 #include "file/source.hpp"
+#include "transfer/host_limits.hpp"
 #include "transfer/raw_job.hpp"
 #include "transfer/recv_job.hpp"
 #include "transfer/send_job.hpp"
@@ -42,7 +41,8 @@ Error fail_job(Observer& observer, const std::string& subject, const Error& erro
   return error;
 }
 
-Result<void> validate(const SendOptions& options) {
+/// @param detail  set to more about the error, printable, where there is more.
+Result<void> validate(const SendOptions& options, std::string& detail) {
   if (options.sources.empty()) return usage("nothing to send");
   if (options.timeout < 1s) return usage("time-out below 1 s");
   if (options.raw && options.sources.size() != 1) return usage("raw mode sends exactly one source");
@@ -50,13 +50,17 @@ Result<void> validate(const SendOptions& options) {
     return usage("empty source name");
   if (options.raw) return {};
   // Two files of one name would replace each other.
-  std::set<std::string> names;
+  std::map<std::string, std::string> sources;
   for (const std::string& source : options.sources) {
     const std::string name = source == "-" ? options.stdin_name : file::destination_name(source);
     if (source == "-" && !file::RelativePath::parse(name))
       return usage("the name for standard input is not a plain relative path");
-    if (!name.empty() && !names.insert(name).second)
-      return usage("two sources have the same name at the destination");
+    if (name.empty()) continue;
+    const auto [first, added] = sources.emplace(name, source);
+    if (added) continue;
+    detail = "two sources have the same name at the destination: '" + file::printable(name) +
+             "' (" + file::printable(first->second) + " and " + file::printable(source) + ")";
+    return usage("two sources have the same name at the destination");
   }
   return {};
 }
@@ -168,8 +172,8 @@ Result<Summary> conclude(Job& job, net::Driver& driver, net::Stream& stream,
   } else {
     error = report.verdict();
   }
-  Summary summary =
-      report.finish(error, job.detail(), stream.stats(), driver.stats().socket, job.progress());
+  Summary summary = report.finish(error, job.detail(), stream.stats(), driver.stats().socket,
+                                  job.calls(), job.progress());
   if (error) return *error;
   return summary;
 }
@@ -178,9 +182,7 @@ Result<Summary> conclude(Job& job, net::Driver& driver, net::Stream& stream,
 
 Result<file::OutputFile> open_raw_target(const RecvOptions& options, file::FileSystem& fs) {
   if (options.raw_target != "-") return file::create_at(fs, options.raw_target);
-  file::Fd copy(::fcntl(options.stdout_fd, F_DUPFD_CLOEXEC, 3));
-  if (!copy.valid()) return Error{ErrorCode::destination_error, errno, "standard output"};
-  return file::OutputFile::onto(fs, std::move(copy));
+  return file::OutputFile::onto(fs, options.stdout_fd);
 }
 
 Result<Summary> receive_raw(const RecvOptions& options, file::OutputFile target,
@@ -203,7 +205,7 @@ Result<Summary> receive_session(const RecvOptions& options, SessionId id, net::D
     stream.abort();
     const std::string detail =
         file::printable(options.directory) + ": " + file::cause(destination.error());
-    report.finish(destination.error(), detail, stream.stats(), driver.stats().socket, {});
+    report.finish(destination.error(), detail, stream.stats(), driver.stats().socket, {}, {});
     return destination.error();
   }
   RecvJob job(options, std::move(*destination), stream, cancel, report);
@@ -276,7 +278,9 @@ Error serve(const RecvOptions& options, net::Driver& driver, Observer& observer,
 
 Result<Summary> run_send(const SendOptions& options, Observer& observer,
                          const CancelToken& cancel) {
-  if (const auto valid = validate(options); !valid) return fail_job(observer, {}, valid.error());
+  std::string detail;
+  if (const auto valid = validate(options, detail); !valid)
+    return fail_job(observer, {}, valid.error(), detail);
   const std::string& host = options.destination.host;
   const std::string target = (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" +
                              std::to_string(options.destination.port);
@@ -286,8 +290,10 @@ Result<Summary> run_send(const SendOptions& options, Observer& observer,
                                     connection_config(options.connection, options.timeout), cancel);
   if (!connected) {
     const Error error = connected.error();
-    return fail_job(observer, error.code == ErrorCode::interrupted ? "" : file::printable(target),
-                    error);
+    std::string subject = file::printable(target);
+    if (error.code == ErrorCode::interrupted) subject.clear();
+    if (error.code == ErrorCode::bind_failed) subject = net::to_string(options.driver.bind);
+    return fail_job(observer, subject, error);
   }
   net::Driver& driver = *connected->driver;
   net::Stream& stream = *connected->stream;
@@ -333,6 +339,9 @@ Result<Summary> run_recv(const RecvOptions& options, Observer& observer,
     return fail_job(observer, net::to_string(addresses->front()), listening.error());
   SharedObserver shared(observer);
   shared.on_listening((*driver)->local_address());
+  if (const auto warning = receive_buffer_warning(driver_options.socket_buffer,
+                                                  (*driver)->stats().socket.receive_buffer))
+    shared.on_warning(0, *warning);
   const std::stop_callback wake(cancel, [&driver] { (*driver)->cancel(); });
   if (options.once) return receive_once(options, std::move(raw_target), **driver, shared, cancel);
   return serve(options, **driver, shared, cancel);

@@ -64,6 +64,12 @@ struct RecvOptions {
   /// File descriptor written for "-"; not closed.
   int stdout_fd = 1;
   Durability durability = Durability::synced;
+  /// Write files past the page cache where the file system can (O_DIRECT), for files much larger
+  /// than memory; costs a copy of the content. Not what raw mode writes in place.
+  bool direct = false;
+  /// Reserve the announced size of each file before its content comes, where the file system can:
+  /// a full disk is known at once, and the file is in one piece.
+  bool preallocate = false;
   /// Senders served at the same time; further ones are rejected.
   std::size_t max_sessions = 16;
   udt::ConnectionConfig connection;

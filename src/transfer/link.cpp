@@ -13,9 +13,9 @@ Result<void> Link::check() const {
   return {};
 }
 
-Result<unsigned> Link::wait(unsigned interest) {
+Result<unsigned> Link::wait(unsigned interest, Duration limit) {
   XFER_TRY(check());
-  const unsigned ready = stream_->wait(interest, kTick);
+  const unsigned ready = stream_->wait(interest, limit);
   XFER_TRY(check());
   if (const std::uint64_t acked = stream_->acked_bytes(); acked != acked_) {
     acked_ = acked;

@@ -29,11 +29,11 @@ class Link {
   void progress() { last_progress_ = net::now(); }
   ///   ErrorCode::interrupted  the user asked for the end.
   [[nodiscard]] Result<void> check() const;
-  /// Waits for one of `interest` (net::Stream::Ready), at most kTick. Acknowledged bytes count as
+  /// Waits for one of `interest` (net::Stream::Ready), at most `limit`. Acknowledged bytes count as
   /// progress.
-  /// @return what is ready; 0 after a tick without news.
+  /// @return what is ready; 0 after `limit` without news.
   ///   ErrorCode::interrupted, stalled
-  Result<unsigned> wait(unsigned interest);
+  Result<unsigned> wait(unsigned interest, Duration limit = kTick);
   /// The error of a connection that ended.
   [[nodiscard]] Error death() const;
 

@@ -12,7 +12,11 @@ namespace xfer::transfer {
 namespace {
 
 constexpr std::size_t kChunk = 256U << 10U;
-constexpr std::size_t kWriteSize = 1U << 20U;
+
+/// A bare stream may begin like a greeting; it does not stop behind it for so long.
+constexpr Duration kGreetingPause = 1s;
+
+Error not_raw(const char* what) { return {ErrorCode::version_mismatch, 0, what}; }
 
 }  // namespace
 
@@ -22,8 +26,12 @@ Result<void> RawSendJob::run() {
   auto done = transfer();
   if (!done) {
     // What was sent must not look like the whole, and in this mode the end of the connection says
-    // so.
-    stream_.vanish();
+    // so. A peer of the transfer protocol knows better, and need not wait.
+    if (done.error().code == ErrorCode::version_mismatch) {
+      stream_.abort();
+    } else {
+      stream_.vanish();
+    }
     static_cast<void>(stream_.wait_closed(kCloseTimeout).has_value());
     return done;
   }
@@ -102,6 +110,7 @@ Result<void> RawSendJob::send_all(file::SourceFile* source) {
 }
 
 Result<std::size_t> RawSendJob::read(file::SourceFile* source, MutByteView into) {
+  ++reads_;
   if (source != nullptr) return source->read(into);
   const auto count = fs_.read(options_.stdin_fd, into);
   if (!count) return Error{ErrorCode::source_error, count.error().sys_errno, count.error().what};
@@ -141,7 +150,12 @@ Result<void> RawSendJob::drop_input() {
       return run.error();
     }
     if (run->empty()) return ErrorCode::peer_closed;
+    greeting_.see(*run);
     stream_.consume(run->size());
+    if (greeting_.only_greeted(session::Role::receiver))
+      return not_raw(
+          "the receiver expects a transfer with names and checksums: give --raw on "
+          "both sides or on none");
   }
 }
 
@@ -155,8 +169,10 @@ void RawSendJob::report_progress() {
 // RawRecvJob
 
 Result<void> RawRecvJob::run() {
+  if (options_.direct && !target_.set_direct())
+    report_.warning("--direct has no effect on this target");
   auto done = transfer();
-  piece_count_ = 0;
+  writer_.drop();
   if (!done) {
     target_.discard();
     stream_.abort();
@@ -185,35 +201,63 @@ Result<void> RawRecvJob::transfer() {
     if (run) {
       if (run->empty()) break;
       link_.progress();
-      pieces_[piece_count_++] = *run;
-      gathered_ += run->size();
-      if (piece_count_ == pieces_.size() || gathered_ >= kWriteSize) XFER_TRY(write_gathered());
+      greeting_.see(*run);
+      last_arrival_ = net::now();
+      writer_.add(*run);
+      if (writer_.full()) XFER_TRY(write_gathered());
       report_progress();
       continue;
     }
     if (run.error().code != ErrorCode::would_block) return run.error();
-    XFER_TRY(write_gathered());
-    const auto ready = link_.wait(net::Stream::kReadable);
+    const auto patience = writer_.patience(net::now());
+    if (!patience) XFER_TRY(write_gathered());
+    if (greeting_.only_greeted(session::Role::sender) &&
+        net::now() - last_arrival_ >= kGreetingPause)
+      return not_raw(
+          "the sender expects a transfer with names and checksums: give --raw on both "
+          "sides or on none");
+    const auto ready = link_.wait(net::Stream::kReadable, patience.value_or(kTick));
     if (!ready) return ready.error();
     report_progress();
   }
   XFER_TRY(write_gathered());
-  const bool durable = options_.durability == Durability::synced;
-  auto stored = durable ? target_.sync() : Result<void>();
-  if (stored) stored = target_.publish(durable);
+  auto stored = store();
   if (!stored) detail_ = file::printable(options_.raw_target) + ": " + file::cause(stored.error());
   return stored;
 }
 
+Result<void> RawRecvJob::store() {
+  XFER_TRY(writer_.counted(target_, [this] { return target_.complete(); }));
+  const bool durable = options_.durability == Durability::synced;
+  if (durable) XFER_TRY(target_.sync());
+  return target_.publish(durable);
+}
+
 Result<void> RawRecvJob::write_gathered() {
-  if (piece_count_ == 0) return {};
-  auto written = target_.write(std::span<const ByteView>(pieces_.data(), piece_count_));
-  stream_.consume(gathered_);
-  piece_count_ = 0;
-  gathered_ = 0;
-  if (!written)
+  const std::size_t size = writer_.size();
+  auto written = target_.may_wait() ? write_patiently() : writer_.write(target_, nullptr);
+  stream_.consume(size);
+  if (!written && written.error().code != ErrorCode::interrupted)
     detail_ = file::printable(options_.raw_target) + ": " + file::cause(written.error());
   return written;
+}
+
+/// Writes to what may make us wait for its reader as long as it likes, but not for the user who
+/// interrupts.
+Result<void> RawRecvJob::write_patiently() {
+  for (ByteView piece : writer_.pieces()) {
+    while (!piece.empty()) {
+      XFER_TRY(link_.check());
+      const auto count = writer_.counted(target_, [&] { return target_.write_some(piece); });
+      if (!count) return count.error();
+      piece = piece.subspan(*count);
+      if (*count > 0) continue;
+      if (const auto room = target_.wait_writable(kTick); !room) return room.error();
+    }
+  }
+  writer_.drop();
+  link_.progress();
+  return {};
 }
 
 void RawRecvJob::report_progress() {

@@ -4,7 +4,9 @@
 
 #include "file/destination.hpp"
 #include "file/source.hpp"
+#include "transfer/greeting_watch.hpp"
 #include "transfer/link.hpp"
+#include "transfer/run_writer.hpp"
 #include "transfer/session_report.hpp"
 
 /// Raw mode: the connection carries the bytes of one file and nothing else, so the peer may be any
@@ -26,6 +28,7 @@ class RawSendJob {
   Result<void> run();
   [[nodiscard]] const std::string& detail() const { return detail_; }
   [[nodiscard]] Progress progress() const;
+  [[nodiscard]] FileCalls calls() const { return {reads_, 0, 0}; }
 
  private:
   Result<void> transfer();
@@ -42,6 +45,8 @@ class RawSendJob {
   Link link_;
   SessionReport& report_;
   std::optional<std::uint64_t> size_;
+  std::uint64_t reads_ = 0;
+  GreetingWatch greeting_;
   std::string detail_;
 };
 
@@ -54,16 +59,20 @@ class RawRecvJob {
         target_(std::move(target)),
         stream_(stream),
         link_(stream, cancel, options.timeout),
-        report_(report) {}
+        report_(report),
+        writer_(block_size(options.connection, stream)) {}
 
   /// Success: the peer has shut down the connection, and everything it sent has its final name.
   Result<void> run();
   [[nodiscard]] const std::string& detail() const { return detail_; }
   [[nodiscard]] Progress progress() const;
+  [[nodiscard]] FileCalls calls() const { return {0, writer_.writes(), target_.size()}; }
 
  private:
   Result<void> transfer();
   Result<void> write_gathered();
+  Result<void> write_patiently();
+  Result<void> store();
   void report_progress();
 
   const RecvOptions& options_;
@@ -71,9 +80,9 @@ class RawRecvJob {
   net::Stream& stream_;
   Link link_;
   SessionReport& report_;
-  std::array<ByteView, file::kMaxPieces> pieces_;
-  std::size_t piece_count_ = 0;
-  std::size_t gathered_ = 0;
+  RunWriter writer_;
+  GreetingWatch greeting_;
+  TimePoint last_arrival_ = net::now();
   std::string detail_;
 };
 

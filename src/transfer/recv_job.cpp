@@ -10,9 +10,6 @@
 namespace xfer::transfer {
 namespace {
 
-/// Bytes written with one call, unless the sender pauses earlier.
-constexpr std::size_t kWriteSize = 1U << 20U;
-
 /// Most complete entries, and bytes in them, that wait to be settled together.
 constexpr std::size_t kMaxUnsettled = 64;
 constexpr std::uint64_t kMaxUnsettledBytes = 16U << 20U;
@@ -41,7 +38,8 @@ RecvJob::RecvJob(const RecvOptions& options, file::Destination destination, net:
       destination_(std::move(destination)),
       stream_(stream),
       link_(stream, cancel, options.timeout),
-      report_(report) {
+      report_(report),
+      writer_(block_size(options.connection, stream)) {
   destination_.set_durable(options.durability == Durability::synced);
 }
 
@@ -49,7 +47,7 @@ Result<void> RecvJob::run() {
   auto done = transfer();
   // Pieces are views into the connection, and an unfinished file must go before the user hears of
   // the end.
-  piece_count_ = 0;
+  writer_.drop();
   file_.reset();
   if (!done) {
     // What is complete is kept, even if the sender does not hear of it.
@@ -80,13 +78,22 @@ Result<void> RecvJob::transfer() {
     XFER_TRY(link_.check());
     const auto run = stream_.try_read();
     if (run) {
-      if (run->empty()) return ErrorCode::peer_closed;
+      if (run->empty()) {
+        // A few bytes that are not even the beginning of a greeting.
+        const bool fragment = !session_.greeted() && !reader_.at_boundary();
+        return fragment ? not_our_protocol(false) : Error{ErrorCode::peer_closed, 0, nullptr};
+      }
       link_.progress();
       XFER_TRY(take_run(*run));
       report_progress();
       continue;
     }
     if (run.error().code != ErrorCode::would_block) return run.error();
+    if (const auto patience = writer_.patience(net::now())) {
+      const auto ready = link_.wait(net::Stream::kReadable, *patience);
+      if (!ready) return ready.error();
+      continue;
+    }
     // Nothing to take in: a good moment to write, and to let the sender know.
     XFER_TRY(write_gathered());
     give_back();
@@ -104,15 +111,12 @@ Result<void> RecvJob::take_run(ByteView run) {
   while (!run.empty() && !finished_) {
     const std::size_t before = run.size();
     const auto message = reader_.next(run);
-    if (!message) {
-      return Error{session_.greeted() ? ErrorCode::peer_error : ErrorCode::version_mismatch, 0,
-                   "what it sends is not the transfer protocol"};
-    }
+    if (!message) return not_our_protocol(session_.greeted());
     parsed_ += before - run.size();
     if (!*message) break;
     XFER_TRY(on_message(**message));
     // A frame without content (and content that is dropped) is copied or done with already.
-    if (piece_count_ == 0) give_back();
+    if (writer_.empty()) give_back();
   }
   return {};
 }
@@ -160,7 +164,21 @@ Result<void> RecvJob::on_entry(const session::Entry& entry) {
     file_->judged = true;
     return fail(entry.id, EntryResult::Kind::file, name, created.error());
   }
+  if (const auto ready = prepare(*created, entry.size); !ready) {
+    created->discard();
+    file_->judged = true;
+    return fail(entry.id, EntryResult::Kind::file, name, ready.error());
+  }
   file_->file.emplace(std::move(*created));
+  return {};
+}
+
+Result<void> RecvJob::prepare(file::OutputFile& file, std::optional<std::uint64_t> size) {
+  if (options_.preallocate && size) {
+    // A file system that cannot reserve has nothing to warn of: only the time of an error changes.
+    if (const auto reserved = file.reserve(*size); !reserved) return reserved.error();
+  }
+  if (options_.direct && !file.set_direct()) warn_about_direct();
   return {};
 }
 
@@ -168,10 +186,8 @@ Result<void> RecvJob::on_data(const session::Data& data) {
   content_received_ += data.bytes.size();
   file_->received += data.bytes.size();
   if (file_->judged) return {};
-  pieces_[piece_count_++] = data.bytes;
-  gathered_ += data.bytes.size();
-  if (piece_count_ < pieces_.size() && gathered_ < kWriteSize) return {};
-  return write_gathered();
+  writer_.add(data.bytes);
+  return writer_.full() ? write_gathered() : Result<void>();
 }
 
 Result<void> RecvJob::on_end(const session::End& end) {
@@ -189,6 +205,9 @@ Result<void> RecvJob::on_file_end(const session::End& end) {
     failure = error_of(end.status);
   } else if (hash_.digest() != end.hash) {
     failure = Error{ErrorCode::integrity, 0, nullptr};
+  } else if (const auto done = writer_.counted(*open.file, [&] { return open.file->complete(); });
+             !done) {
+    failure = done.error();
   } else if (open.mtime_ns) {
     if (const auto kept = open.file->set_mtime(*open.mtime_ns); !kept) {
       failure = kept.error();
@@ -292,14 +311,11 @@ Error RecvJob::on_abort(const session::Abort& abort) {
 }
 
 Result<void> RecvJob::write_gathered() {
-  if (piece_count_ == 0) return {};
-  const std::span<const ByteView> pieces(pieces_.data(), piece_count_);
-  for (const ByteView piece : pieces) hash_.update(piece);
-  const auto written = file_->file->write(pieces);
-  piece_count_ = 0;
-  gathered_ = 0;
+  if (writer_.empty()) return {};
+  const auto written = writer_.write(*file_->file, &hash_);
   give_back();
   link_.progress();
+  if (file_->file->direct_refused()) warn_about_direct();
   if (written) return {};
   file_->judged = true;
   file_->file.reset();
@@ -308,7 +324,7 @@ Result<void> RecvJob::write_gathered() {
 
 /// Everything taken in so far is written or of no more use.
 void RecvJob::give_back() {
-  if (parsed_ == 0 || piece_count_ > 0) return;
+  if (parsed_ == 0 || !writer_.empty()) return;
   stream_.consume(parsed_);
   parsed_ = 0;
 }
@@ -354,6 +370,14 @@ void RecvJob::warn_about_attributes() {
   if (warned_) return;
   warned_ = true;
   report_.warning("the file system of the destination cannot keep modes or times");
+}
+
+void RecvJob::warn_about_direct() {
+  if (warned_of_direct_) return;
+  warned_of_direct_ = true;
+  report_.warning(
+      "the file system of the destination cannot write past the page cache (--direct): files are "
+      "written as without");
 }
 
 template <typename Message>

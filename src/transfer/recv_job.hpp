@@ -12,6 +12,7 @@
 #include "session/frame_reader.hpp"
 #include "session/receiver.hpp"
 #include "transfer/link.hpp"
+#include "transfer/run_writer.hpp"
 #include "transfer/session_report.hpp"
 
 namespace xfer::transfer {
@@ -19,8 +20,8 @@ namespace xfer::transfer {
 /// The receiving side of one session, on a connection that is up. For one thread; run() once.
 ///
 /// Content goes from the receive buffer to the file without a copy: runs of bytes are gathered as
-/// views, hashed, and written with one call; only then are they given back to the connection, which
-/// opens the sender's window.
+/// views (RunWriter), hashed, and written with one call; only then are they given back to the
+/// connection, which opens the sender's window.
 class RecvJob {
  public:
   RecvJob(const RecvOptions& options, file::Destination destination, net::Stream& stream,
@@ -33,6 +34,7 @@ class RecvJob {
   /// Printable, more about the error of run(); may be empty.
   [[nodiscard]] const std::string& detail() const { return detail_; }
   [[nodiscard]] Progress progress() const;
+  [[nodiscard]] FileCalls calls() const { return {0, writer_.writes(), writer_.bytes_written()}; }
 
  private:
   struct OpenFile {
@@ -74,7 +76,9 @@ class RecvJob {
                     const Error& error);
   Result<void> succeed(std::uint32_t id, EntryResult::Kind kind, const std::string& name,
                        std::uint64_t bytes);
+  Result<void> prepare(file::OutputFile& file, std::optional<std::uint64_t> size);
   void warn_about_attributes();
+  void warn_about_direct();
   template <typename Message>
   Result<void> put_frame(const Message& message);
   void report_progress();
@@ -97,10 +101,8 @@ class RecvJob {
   std::vector<std::variant<OpenFile, OpenDirectory>> unsettled_;
   std::uint64_t unsettled_bytes_ = 0;
 
-  std::array<ByteView, file::kMaxPieces> pieces_;  ///< of file_, not written yet
-  std::size_t piece_count_ = 0;
-  std::size_t gathered_ = 0;  ///< bytes in pieces_
-  std::size_t parsed_ = 0;    ///< bytes handed out by the stream, taken in, and not given back yet
+  RunWriter writer_;        ///< with content of file_ that is not written yet
+  std::size_t parsed_ = 0;  ///< bytes handed out by the stream, taken in, and not given back yet
 
   std::uint64_t files_done_ = 0;
   std::uint64_t content_received_ = 0;
@@ -108,7 +110,8 @@ class RecvJob {
   bool mid_frame_ = false;
   bool peer_gave_up_ = false;
   bool finished_ = false;  ///< the final message is written
-  bool warned_ = false;
+  bool warned_ = false;    ///< that modes or times are not kept
+  bool warned_of_direct_ = false;
   std::string detail_;
 };
 

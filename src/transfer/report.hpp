@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
+#include "net/udp_socket.hpp"
 #include "udt/stats.hpp"
 
 /// What a job tells its caller. Names in these structs are the raw bytes of the file system unless
@@ -52,6 +53,13 @@ struct Progress {
   udt::ConnectionStats connection;  ///< a recent snapshot
 };
 
+/// System calls of a session for content. Counters only grow.
+struct FileCalls {
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t bytes_written = 0;
+};
+
 /// The end of a session.
 struct Summary {
   enum class Role : std::uint8_t { sender, receiver };
@@ -70,11 +78,8 @@ struct Summary {
   double goodput = 0;         ///< bytes / elapsed, bytes/s
   double user_seconds = 0;    ///< CPU of the whole process since the session began
   double system_seconds = 0;
-  std::uint64_t socket_drops =
-      0;  ///< datagrams the kernel dropped for want of socket buffer, since the socket opened
-  std::size_t receive_buffer =
-      0;  ///< effective size of the socket's buffers, bytes, comparable to what was asked for
-  std::size_t send_buffer = 0;
+  FileCalls calls;
+  net::SocketStats socket;            ///< since the socket opened; it may serve several sessions
   udt::ConnectionStats connection;    ///< packets, retransmissions, losses, RTT
   std::vector<EntryResult> failures;  ///< the first kMaxListedFailures ones
 };

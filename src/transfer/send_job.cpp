@@ -89,8 +89,11 @@ Result<void> SendJob::greet() {
   stream_.flush();
   while (!session_.greeted()) {
     const auto waited = wait(net::Stream::kReadable);
-    if (!waited && waited.error().code == ErrorCode::stalled)
-      return Error{ErrorCode::version_mismatch, 0, "it does not greet as a receiver"};
+    const bool silent = !waited && (waited.error().code == ErrorCode::stalled ||
+                                    waited.error().code == ErrorCode::peer_closed);
+    if (silent && !peer_gave_up_)
+      return Error{ErrorCode::version_mismatch, 0,
+                   "it does not greet as a receiver (is --raw given on one side only?)"};
     XFER_TRY(waited);
   }
   return {};
@@ -250,6 +253,7 @@ Result<std::size_t> SendJob::put_content(std::uint32_t id, std::uint64_t offset,
   const MutByteView frame = direct ? space : MutByteView(scratch_);
   const MutByteView room = frame.subspan(session::kDataHeaderSize);
   const MutByteView into = room.first(std::min(room.size(), kChunk));
+  ++reads_;
   const std::size_t count = read(into);
   if (count == 0) return count;
   hash_.update(into.first(count));
@@ -375,10 +379,7 @@ Result<void> SendJob::take_input() {
     ByteView rest = *run;
     while (true) {
       const auto message = reader_.next(rest);
-      if (!message) {
-        return Error{session_.greeted() ? ErrorCode::peer_error : ErrorCode::version_mismatch, 0,
-                     "what it sends is not the transfer protocol"};
-      }
+      if (!message) return not_our_protocol(session_.greeted());
       if (!*message) break;
       XFER_TRY(on_message(**message));
     }

@@ -44,6 +44,7 @@ class SendJob {
   /// Printable, more about the error of run(); may be empty.
   [[nodiscard]] const std::string& detail() const { return detail_; }
   [[nodiscard]] Progress progress() const;
+  [[nodiscard]] FileCalls calls() const { return {reads_, 0, 0}; }
 
  private:
   Result<void> transfer();
@@ -88,6 +89,7 @@ class SendJob {
   std::uint32_t failed_unannounced_ = 0;
   std::uint64_t files_done_ = 0;
   std::uint64_t content_published_ = 0;
+  std::uint64_t reads_ = 0;
   std::string current_;
   std::string detail_;
   bool mid_frame_ = false;  ///< the stream out ends inside of a frame

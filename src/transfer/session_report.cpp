@@ -94,7 +94,8 @@ std::optional<Error> SessionReport::verdict() const {
 
 Summary SessionReport::finish(std::optional<Error> error, const std::string& detail,
                               const udt::ConnectionStats& connection,
-                              const net::SocketStats& socket, Progress last) {
+                              const net::SocketStats& socket, const FileCalls& calls,
+                              Progress last) {
   last.connection = connection;
   progress(std::move(last));
   summary_.elapsed = net::now() - started_;
@@ -104,9 +105,8 @@ Summary SessionReport::finish(std::optional<Error> error, const std::string& det
   summary_.user_seconds = seconds(usage.ru_utime) - user_started_;
   summary_.system_seconds = seconds(usage.ru_stime) - system_started_;
   summary_.connection = connection;
-  summary_.socket_drops = socket.kernel_drops;
-  summary_.receive_buffer = socket.receive_buffer;
-  summary_.send_buffer = socket.send_buffer;
+  summary_.socket = socket;
+  summary_.calls = calls;
   summary_.error = error;
   observer_->on_summary(summary_);
   if (error) {
@@ -114,7 +114,12 @@ Summary SessionReport::finish(std::optional<Error> error, const std::string& det
     failure.session = summary_.session;
     failure.error = *error;
     const bool by_entries = detail.empty() && summary_.failed > 0;
-    if (by_entries && summary_.failed == 1 && summary_.failures.size() == 1) {
+    // An entry whose failure ended the session has said it all.
+    const bool said = !summary_.failures.empty() && error->code == ErrorCode::no_space &&
+                      summary_.failures.back().error.code == error->code;
+    if (said) {
+      failure.line = summary_.failures.back().line();
+    } else if (by_entries && summary_.failed == 1 && summary_.failures.size() == 1) {
       failure.line = summary_.failures.front().line();
     } else if (by_entries) {
       failure.line = std::to_string(summary_.failed) + " of " +

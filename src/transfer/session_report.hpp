@@ -36,7 +36,7 @@ class SessionReport {
   /// about the error.
   Summary finish(std::optional<Error> error, const std::string& detail,
                  const udt::ConnectionStats& connection, const net::SocketStats& socket,
-                 Progress last);
+                 const FileCalls& calls, Progress last);
 
  private:
   Observer* observer_;

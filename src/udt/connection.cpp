@@ -621,6 +621,7 @@ ConnectionStats Connection::stats() const {
   ConnectionStats stats = stats_;
   stats.rtt = rtt_.rtt();
   stats.rtt_var = rtt_.rtt_var();
+  stats.min_rtt = rtt_.min_rtt();
   if (recv_) {
     stats.arrival_rate_pps = recv_->arrival_rate();
     stats.capacity_pps = recv_->capacity();

@@ -1,11 +1,13 @@
 #include "udt/rtt_estimator.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace xfer::udt {
 
 void RttEstimator::sample(Duration rtt) {
   if (rtt < Duration::zero()) return;
+  min_rtt_ = measured_ ? std::min(min_rtt_, rtt) : rtt;
   if (!measured_) {
     measured_ = true;
     rtt_ = rtt;

@@ -17,6 +17,8 @@ class RttEstimator {
   [[nodiscard]] bool measured() const { return measured_; }
   [[nodiscard]] Duration rtt() const { return rtt_; }
   [[nodiscard]] Duration rtt_var() const { return rtt_var_; }
+  /// The least sample so far; zero if there is none.
+  [[nodiscard]] Duration min_rtt() const { return min_rtt_; }
   /// RTT + 4 RTTVar: when something sent should have been answered.
   [[nodiscard]] Duration timeout() const { return rtt_ + 4 * rtt_var_; }
 
@@ -24,6 +26,7 @@ class RttEstimator {
   bool measured_ = false;
   Duration rtt_ = kInitialRtt;
   Duration rtt_var_ = kInitialRttVar;
+  Duration min_rtt_{};
 };
 
 }  // namespace xfer::udt

@@ -43,6 +43,7 @@ struct ConnectionStats {
   // Gauges.
   Duration rtt{};
   Duration rtt_var{};
+  Duration min_rtt{};                       ///< least round-trip time seen; zero: none yet
   std::uint32_t arrival_rate_pps = 0;       ///< receiver's own estimate
   std::uint32_t capacity_pps = 0;           ///< receiver's own estimate
   std::uint32_t peer_arrival_rate_pps = 0;  ///< as reported by the peer, smoothed

@@ -52,6 +52,47 @@ TEST_CASE("files arrive whole") {
   CHECK(fs::status(in + "/1455").permissions() == fs::perms(0640));
 }
 
+// Pins what contiguous blocks are for: at least FP packets a write, in the counters of the
+// receiver.
+TEST_CASE("a write takes many packets") {
+  const TempDir dir;
+  write_file(dir / "x", sample_bytes(15'000'000));
+  for (const char* const fp : {"1", "8", "64"}) {
+    CAPTURE(std::string(fp));
+    Receiver receiver({"--once", "--json", "--fp", fp, "--dir", dir.make("in")});
+    CHECK(run({"send", "--plain", dir / "x", receiver.address()}).status == 0);
+    CHECK(receiver.process().wait() == 0);
+    const std::string out = receiver.process().out();
+    const int writes = std::stoi(json_field(out, "summary", "file_writes"));
+    const int bytes = std::stoi(json_field(out, "summary", "bytes_per_write"));
+    CHECK(writes > 0);
+    CHECK(writes < 15'000'000 / 1456 / 8);
+    CHECK(bytes == 15'000'000 / writes);
+    CHECK(read_file(dir / "in/x") == read_file(dir / "x"));
+  }
+}
+
+// Pins --direct and --preallocate from the command line, alone and together, raw mode included.
+TEST_CASE("files arrive whole past the page cache and in reserved space") {
+  const TempDir dir;
+  write_file(dir / "x", sample_bytes(5'000'001));
+  for (const Words& options :
+       {Words{"--direct"}, Words{"--preallocate"}, Words{"--direct", "--preallocate"}}) {
+    CAPTURE(options);
+    Words arguments{"--once", "--dir", dir.make("in")};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    Receiver receiver(arguments);
+    CHECK(run({"send", "--plain", dir / "x", receiver.address()}).status == 0);
+    CHECK(receiver.process().wait() == 0);
+    CHECK(read_file(dir / "in/x") == read_file(dir / "x"));
+    fs::remove(dir / "in/x");
+  }
+  Receiver receiver({"--once", "--raw", "--direct", dir / "raw"});
+  CHECK(run({"send", "--plain", "--raw", dir / "x", receiver.address()}).status == 0);
+  CHECK(receiver.process().wait() == 0);
+  CHECK(read_file(dir / "raw") == read_file(dir / "x"));
+}
+
 // Pins that empty files do no harm wherever they stand.
 TEST_CASE("empty files first, in the middle and last") {
   const TempDir dir;

@@ -20,10 +20,14 @@ TEST_CASE("wrong usage is one line and status 2") {
       {{"send", "--plain", "x", "nohost"}, "'nohost'"},
       {{"send", "--plain", "x", "host:99999"}, "'host:99999'"},
       {{"send", "--plain", "--mss", "12", "x", "host:1"}, "76 to 65535"},
+      {{"recv", "--plain", "--listen", ":0", "--dir", ".", "--fp", "0"}, "--fp: '0' is not valid"},
+      {{"send", "--plain", "--mtu", "70000", "x", "host:1"}, "76 to 65535 bytes, or auto"},
+      {{"send", "--plain", "--max-memory", "1", "x", "host:1"}, "1M to 1T"},
       {{"send", "--plain", "--bogus", "x", "host:1"}, "'--bogus'"},
       {{"recv", "--plain", "--listen", "::1:9000", "--dir", "."}, "'::1:9000'"},
       {{"recv", "--plain", "--listen", ":0"}, "--dir"},
-      {{"send", "--plain", "a/x", "b/x", "host:1"}, "same name"},
+      {{"send", "--plain", "a/x", "b/y", "c/x", "host:1"},
+       "same name at the destination: 'x' (a/x and c/x)"},
       {{"send", "--plain", "--stdin-name", "../x", "-", "host:1"}, "standard input"},
   };
   for (const Case& c : cases) {
@@ -72,15 +76,49 @@ TEST_CASE("options in any order give the same transfer") {
   const TempDir dir;
   write_file(dir / "x", "content");
   const std::vector<std::vector<std::string>> orders = {
-      {"--mss", "1400", "--window", "2M", "--socket-buffer", "1M", "--max-rate", "1G", "--cc",
-       "fixed", "--timeout", "9", "--connect-timeout", "3", "-4", "--bind", "127.0.0.1", "-v"},
-      {"-v", "--bind", "127.0.0.1", "-4", "--connect-timeout", "3", "--timeout", "9", "--cc",
-       "fixed", "--max-rate", "1G", "--socket-buffer", "1M", "--window", "2M", "--mss", "1400"},
+      {"--mss",
+       "1400",
+       "--window",
+       "2M",
+       "--socket-buffer",
+       "1M",
+       "--max-rate",
+       "1G",
+       "--cc",
+       "fixed",
+       "--timeout",
+       "9",
+       "--connect-timeout",
+       "3",
+       "-4",
+       "--bind",
+       "127.0.0.1",
+       "-v",
+       "--mtu",
+       "auto",
+       "--max-memory",
+       "8M",
+       "--audt-recovery",
+       "off",
+       "--dupack-threshold",
+       "3",
+       "--no-gso",
+       "--no-gro",
+       "--no-batch"},
+      {"--no-batch", "--no-gro",        "--no-gso", "--dupack-threshold",
+       "3",          "--audt-recovery", "off",      "--max-memory",
+       "8M",         "--mtu",           "auto",     "-v",
+       "--bind",     "127.0.0.1",       "-4",       "--connect-timeout",
+       "3",          "--timeout",       "9",        "--cc",
+       "fixed",      "--max-rate",      "1G",       "--socket-buffer",
+       "1M",         "--window",        "2M",       "--mss",
+       "1400"},
   };
   for (const bool options_first : {true, false})
     for (const auto& options : orders) {
       Receiver receiver({"--window", "1M", "--mss", "1300", "--once", "--fsync", "never", "--dir",
-                         dir.make("in")});
+                         dir.make("in"), "--fp", "4", "--nak-repeat-threshold", "3", "--direct",
+                         "--preallocate", "--max-memory", "4M"});
       std::vector<std::string> arguments{"send"};
       const std::vector<std::string> rest{"--plain", dir / "x", receiver.address()};
       const auto append = [&](const auto& words) {
@@ -103,7 +141,8 @@ TEST_CASE("the configuration file of the user") {
   write_file(home / ".config/xfer/config.toml", "mss = 12\n");
   ProcessOptions options;
   options.environment = {"HOME=" + home.path()};
-  CHECK(run({"send", "--plain", "x", "host:1"}, options).err.find("--mss: '12'") !=
+  CHECK(run({"send", "--plain", "x", "host:1"}, options)
+            .err.find(home / ".config/xfer/config.toml" + ", line 1: --mss: '12'") !=
         std::string::npos);
   write_file(home / "xdg/xfer/config.toml", "mss = 13\n");
   options.environment.push_back("XDG_CONFIG_HOME=" + home / "xdg");

@@ -26,7 +26,7 @@ class FaultyFileSystem final : public file::FileSystem {
     fail_next_ = operation;
   }
   [[nodiscard]] bool fired() const { return fired_; }
-  /// Fails each write beyond so many bytes in all, like a full disk.
+  /// Fails each write (and reservation) beyond so many bytes in all, like a full disk.
   void set_room(std::uint64_t bytes) { room_ = bytes; }
   std::function<void(const char* operation)> before;
 
@@ -54,6 +54,7 @@ class FaultyFileSystem final : public file::FileSystem {
     if (failing("read")) return error();
     return real_.read(fd, into);
   }
+  void expect_sequential(int fd) override { real_.expect_sequential(fd); }
   Result<file::Fd> create_new(int directory, const char* name, std::uint32_t mode) override {
     if (failing("create_new")) return error();
     return real_.create_new(directory, name, mode);
@@ -61,6 +62,10 @@ class FaultyFileSystem final : public file::FileSystem {
   Result<file::Fd> open_write(const char* path) override {
     if (failing("open_write")) return error();
     return real_.open_write(path);
+  }
+  Result<file::Fd> reopen_write(int fd) override {
+    if (failing("reopen_write")) return error();
+    return real_.reopen_write(fd);
   }
   Result<void> make_directory(int directory, const char* name, std::uint32_t mode) override {
     if (failing("make_directory")) return error();
@@ -73,6 +78,22 @@ class FaultyFileSystem final : public file::FileSystem {
     if (size > room_) return Error{ErrorCode::system, ENOSPC, "write"};
     room_ -= size;
     return real_.write(fd, pieces, offset);
+  }
+  Result<std::size_t> write_some(int fd, ByteView bytes) override {
+    if (failing("write_some")) return error();
+    return real_.write_some(fd, bytes);
+  }
+  Result<bool> wait_writable(int fd, int timeout_ms) override {
+    return real_.wait_writable(fd, timeout_ms);
+  }
+  Result<void> reserve(int fd, std::uint64_t size) override {
+    if (failing("reserve")) return error();
+    if (size > room_) return Error{ErrorCode::system, ENOSPC, "reserve"};
+    return real_.reserve(fd, size);
+  }
+  Result<void> set_direct(int fd, bool direct) override {
+    if (failing(direct ? "set_direct" : "unset_direct")) return error();
+    return real_.set_direct(fd, direct);
   }
   Result<void> set_mode(int fd, std::uint32_t mode) override {
     if (failing("set_mode")) return error();

@@ -2,10 +2,10 @@
 
 _xfer() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
-  local common='--plain --mss --window --socket-buffer --timeout -4 --ipv4 -6 --ipv6 -q --quiet -v --verbose --json
-    --config -h --help'
-  local send='--raw --stdin-name --connect-timeout --bind --max-rate --cc'
-  local recv='--listen --dir --once --raw --fsync --max-sessions'
+  local common='--plain --mss --mtu --max-memory --window --socket-buffer --audt-recovery --no-gso --no-gro --no-batch
+    --timeout -4 --ipv4 -6 --ipv6 -q --quiet -v --verbose --json --config -h --help'
+  local send='--raw --stdin-name --connect-timeout --bind --max-rate --cc --dupack-threshold'
+  local recv='--listen --dir --once --raw --fsync --fp --direct --preallocate --nak-repeat-threshold --max-sessions'
   COMPREPLY=()
 
   if ((COMP_CWORD == 1)); then
@@ -13,14 +13,17 @@ _xfer() {
     return
   fi
   case $prev in
-    --cc) mapfile -t COMPREPLY < <(compgen -W 'udt fixed' -- "$cur"); return ;;
+    --cc) mapfile -t COMPREPLY < <(compgen -W 'auto udt bbr fixed' -- "$cur"); return ;;
+    --audt-recovery) mapfile -t COMPREPLY < <(compgen -W 'on off' -- "$cur"); return ;;
+    --mtu) mapfile -t COMPREPLY < <(compgen -W 'auto' -- "$cur"); return ;;
     --fsync) mapfile -t COMPREPLY < <(compgen -W 'always never' -- "$cur"); return ;;
     --dir)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -d -- "$cur")
       return ;;
     --config) ;;
-    --mss | --window | --socket-buffer | --timeout | --stdin-name | --connect-timeout | --bind | --max-rate | --listen | \
+    --mss | --max-memory | --window | --socket-buffer | --dupack-threshold | --fp | --nak-repeat-threshold | \
+      --timeout | --stdin-name | --connect-timeout | --bind | --max-rate | --listen | \
       --max-sessions) return ;;
     *)
       if [[ $cur == -* ]]; then

@@ -71,7 +71,7 @@ TEST_CASE("An error reads as one line", "[base]") {
   CHECK(to_string(Error{ErrorCode::stalled, 0, "sending"}) ==
         "sending: no progress within the time limit");
   CHECK(to_string(Error{ErrorCode::bind_failed, EADDRINUSE, "bind"}) ==
-        "bind: cannot listen on the address: Address already in use");
+        "bind: the local address cannot be used: Address already in use");
 }
 
 // Two failures are the same failure if code and errno are; the wording does not count.

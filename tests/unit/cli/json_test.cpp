@@ -84,6 +84,31 @@ TEST_CASE("the summary has the figures") {
   CHECK_FALSE(object.contains("error"));
 }
 
+// Pins the figures that show what the transport and the writer did.
+TEST_CASE("the summary has the counters") {
+  const nlohmann::json object = parsed(json::summary(sample_summary()));
+  CHECK(object.at("nak_repeats") == 21);
+  CHECK(object.at("dupack_retransmits") == 22);
+  CHECK(object.at("spurious_retransmits") == 23);
+  CHECK(object.at("probes_sent") == 24);
+  CHECK(object.at("exp_fired") == 25);
+  CHECK(object.at("timeouts") == 25);
+  CHECK(object.at("payload_copies") == 26);
+  CHECK(object.at("rtt_min_us") == 290);
+  CHECK(object.at("file_reads") == 31);
+  CHECK(object.at("file_writes") == 32);
+  CHECK(object.at("bytes_per_write") == 11'648);
+  CHECK(object.at("gso") == true);
+  CHECK(object.at("gro") == false);
+  CHECK(object.at("gso_trains") == 41);
+  CHECK(object.at("send_calls") == 42);
+  CHECK(object.at("receive_calls") == 43);
+  CHECK(object.at("send_blocked") == 45);
+  CHECK(object.at("send_too_big") == 46);
+  CHECK(object.at("send_failed") == 47);
+  CHECK(parsed(json::summary({})).at("bytes_per_write") == 0);
+}
+
 // Pins what a script needs to know of a failure.
 TEST_CASE("errors carry name, exit status and text") {
   const nlohmann::json error =

@@ -128,9 +128,73 @@ TEST_CASE("recv options fill the job") {
   CHECK(raw.job.durability == transfer::Durability::synced);
 }
 
+// Pins the options that tune the transport, on both sides.
+TEST_CASE("tuning options fill the job") {
+  const SendCommand s =
+      send({"--mtu", "9000", "--max-memory", "64M", "--audt-recovery", "off", "--cc", "bbr",
+            "--dupack-threshold", "7", "--no-gso", "--no-gro", "--no-batch", "x", "host:1"});
+  CHECK(s.job.connection.max_mtu == 9000U);
+  CHECK(s.job.connection.max_memory == 64U << 20U);
+  CHECK_FALSE(s.job.connection.audt_recovery);
+  CHECK(s.job.connection.controller == udt::ControllerKind::bbr);
+  CHECK(s.job.connection.duplicate_ack_threshold == 7);
+  CHECK_FALSE(s.job.driver.gso);
+  CHECK_FALSE(s.job.driver.gro);
+  CHECK_FALSE(s.job.driver.batched);
+
+  const auto controller = [](const Words& words) {
+    Words all{"x", "host:1"};
+    all.insert(all.end(), words.begin(), words.end());
+    return send(all).job.connection.controller;
+  };
+  CHECK(controller({}) == udt::ControllerKind::automatic);
+  CHECK(controller({"--cc", "udt"}) == udt::ControllerKind::udt_native);
+  CHECK(controller({"--cc", "udt", "--cc", "auto"}) == udt::ControllerKind::automatic);
+
+  const RecvCommand r =
+      recv({"--listen", ":0", "--dir", "d", "--fp", "8", "--direct", "--preallocate",
+            "--nak-repeat-threshold", "1000", "--mtu", "1400", "--no-gro"});
+  CHECK(r.job.connection.block_packets == 8);
+  CHECK(r.job.direct);
+  CHECK(r.job.preallocate);
+  CHECK(r.job.connection.nak_repeat_threshold == 1000);
+  CHECK(r.job.connection.max_mtu == 1400U);
+  CHECK(r.job.connection.mss == 1400);
+  CHECK_FALSE(r.job.driver.gro);
+  CHECK(r.job.driver.gso);
+
+  const RecvCommand plain =
+      recv({"--listen", ":0", "--dir", "d", "--mtu", "9000", "--mtu", "auto"});
+  CHECK_FALSE(plain.job.connection.max_mtu);
+  CHECK_FALSE(plain.job.direct);
+  CHECK_FALSE(plain.job.preallocate);
+  CHECK(plain.job.connection.audt_recovery);
+}
+
+// Pins that the memory ceiling holds for every buffer, and that only an explicit --window may raise
+// the default one.
+TEST_CASE("--max-memory bounds windows and the send ring") {
+  const SendCommand s = send({"--max-memory", "1M", "x", "host:1"});
+  CHECK(s.job.driver.send_ring == 1U << 20U);
+  CHECK(s.job.connection.send_window == (1U << 20U) / 1500);
+  const RecvCommand r = recv({"--listen", ":0", "--dir", "d", "--max-memory", "2M"});
+  CHECK(r.job.connection.receive_window == (2U << 20U) / 1500);
+  CHECK(r.job.connection.validate().has_value());
+  // The least that the protocol needs, whatever the packet size.
+  CHECK(send({"--max-memory", "1M", "--mss", "65535", "x", "host:1"}).job.connection.send_window ==
+        udt::kMinFlightWindow);
+
+  const RecvCommand wide = recv({"--listen", ":0", "--dir", "d", "--window", "1G"});
+  CHECK(wide.job.connection.receive_window == (1U << 30U) / 1456 + 1);
+  CHECK(wide.job.connection.max_memory ==
+        std::uint64_t{wide.job.connection.receive_window} * wide.job.connection.mss);
+  CHECK(refusal({"send", "--plain", "--window", "2M", "--max-memory", "1M", "x", "host:1"})
+            .starts_with("--window: '2M' is more than --max-memory"));
+}
+
 // Pins that no order of the arguments matters, options behind positionals and --window before the
 // --mss it is counted with included.
-TEST_CASE("the order of options does not matter") {
+TEST_CASE("the order of options does not matter [case 61]") {
   std::vector<Words> groups{{"--window", "8M"},
                             {"--mss=1000"},
                             {"--cc", "fixed"},
@@ -146,6 +210,31 @@ TEST_CASE("the order of options does not matter") {
     CHECK(c.job.connection.send_window == (8U << 20U) / 956 + 1);
     CHECK(c.job.connection.max_rate == 125'000'000U);
     CHECK(c.job.connection.controller == udt::ControllerKind::fixed_rate);
+    ++orders;
+  } while (std::ranges::next_permutation(groups).found);
+  CHECK(orders == 120);
+}
+
+// Pins the same for what bounds the receive buffer: the peers of this tool obey a window only when
+// it is set before the buffer.
+TEST_CASE("the order of memory options does not matter [case 61]") {
+  std::vector<Words> groups{{"--max-memory", "8M"},
+                            {"--mss", "9000"},
+                            {"--mtu", "4000"},
+                            {"--socket-buffer", "1M"},
+                            {"--fp", "4"}};
+  std::ranges::sort(groups);
+  int orders = 0;
+  do {
+    Words words{"--listen", ":0", "--dir", "d"};
+    for (const Words& group : groups) words.insert(words.end(), group.begin(), group.end());
+    const RecvCommand c = recv(words);
+    CHECK(c.job.connection.mss == 4000);
+    CHECK(c.job.connection.max_mtu == 4000U);
+    CHECK(c.job.connection.receive_window == (8U << 20U) / 4000);
+    CHECK(c.job.connection.block_packets == 4);
+    CHECK(c.job.driver.socket_buffer == 1U << 20U);
+    CHECK(c.job.driver.send_ring == 8U << 20U);
     ++orders;
   } while (std::ranges::next_permutation(groups).found);
   CHECK(orders == 120);
@@ -189,7 +278,17 @@ TEST_CASE("bad values are refused with the valid range") {
       {{"--window", "x"}, "--window", "number of bytes"},
       {{"--max-rate", "9k"}, "--max-rate", "10k to 1T"},
       {{"--max-rate", "2T"}, "--max-rate", "10k to 1T"},
-      {{"--cc", "bbr"}, "--cc", "udt, fixed"},
+      {{"--cc", "cubic"}, "--cc", "auto, udt, bbr, fixed"},
+      {{"--mtu", "75"}, "--mtu", "76 to 65535 bytes, or auto"},
+      {{"--mtu", "70000"}, "--mtu", "76 to 65535 bytes, or auto"},
+      {{"--mtu", "automatic"}, "--mtu", "76 to 65535 bytes, or auto"},
+      {{"--max-memory", "1"}, "--max-memory", "1M to 1T"},
+      {{"--max-memory", "1048575"}, "--max-memory", "1M to 1T"},
+      {{"--max-memory", "1025G"}, "--max-memory", "1M to 1T"},
+      {{"--audt-recovery", "yes"}, "--audt-recovery", "on, off"},
+      {{"--dupack-threshold", "0"}, "--dupack-threshold", "1 to 1000"},
+      {{"--dupack-threshold", "1001"}, "--dupack-threshold", "1 to 1000"},
+      {{"--dupack-threshold", "1k"}, "--dupack-threshold", "1 to 1000"},
       {{"--bind", "host:x"}, "--bind", "an address of this host"},
       {{"--stdin-name", ""}, "--stdin-name", "a relative path"},
   };
@@ -207,6 +306,12 @@ TEST_CASE("bad values are refused with the valid range") {
       {{"--listen", "::1"}, "--listen", "[::1]:9000"},
       {{"--dir", ""}, "--dir", "an existing directory"},
       {{"--fsync", "maybe"}, "--fsync", "always, never"},
+      {{"--fp", "0"}, "--fp", "1 to 64"},
+      {{"--fp", "65"}, "--fp", "1 to 64"},
+      {{"--fp", "-8"}, "--fp", "1 to 64"},
+      {{"--fp", "99999999999999999999"}, "--fp", "1 to 64"},
+      {{"--nak-repeat-threshold", "0"}, "--nak-repeat-threshold", "1 to 1000"},
+      {{"--nak-repeat-threshold", ""}, "--nak-repeat-threshold", "1 to 1000"},
       {{"--max-sessions", "0"}, "--max-sessions", "1 to 1000"},
       {{"--max-sessions", "1001"}, "--max-sessions", "1 to 1000"},
       {{"--window", "1"}, "--window", "46592 to"},
@@ -319,6 +424,31 @@ TEST_CASE("a bad configuration file is refused") {
   CHECK(line("[sendd]\nmss = 1400\n").find("unknown key 'sendd.mss'") != std::string::npos);
   CHECK(line("plain = true\n").find("plain") != std::string::npos);
   CHECK(line("SRC = x\n").find("SRC") != std::string::npos);
+  // The file and the line are named, of the section that counts, and the line of the last of
+  // several.
+  const auto names_line = [](const char* text, int number, const std::string& part) {
+    const ConfigFile file(text);
+    const std::string message =
+        refusal({"send", "--plain", "--config", file.path(), "x", "host:1"});
+    CAPTURE(text, message);
+    CHECK(message.starts_with("configuration file " + file.path() + ", line " +
+                              std::to_string(number) + ": "));
+    CHECK(message.find(part) != std::string::npos);
+  };
+  names_line("# comment\n\nmss = 14\n", 3, "76 to 65535");
+  names_line("[send]\n  mmss = 1400\n", 2, "unknown key 'mmss'");
+  names_line("[sendd]\n\nmss = 1400\n", 3, "unknown key 'sendd.mss'");
+  names_line("json = true\nquiet = maybe\n", 2, "maybe");
+  names_line("timeout = 9\nplain = true\n", 2, "plain");
+  names_line("[recv]\nwindow = 4M\n[send]\nwindow = 1\n", 4, "46592");
+  names_line("mss = 9000\n[default]\nmss = 15\n", 3, "'15'");
+  names_line("cc = fixed\n", 1, "needs --max-rate");
+  // What was typed is not blamed on the file.
+  const ConfigFile good("mss = 1400\n");
+  CHECK(refusal({"send", "--plain", "--config", good.path(), "--mss", "1", "x", "host:1"})
+            .starts_with("--mss: '1' is not valid"));
+  CHECK(refusal({"send", "--plain", "--config", good.path(), "x", "host"})
+            .starts_with("destination"));
   CHECK(refusal({"send", "--plain", "--config", "/no/such/file", "x", "host:1"})
             .find("/no/such/file") != std::string::npos);
 }

@@ -18,7 +18,26 @@ TEST_CASE("the sender's report in plain words") {
               "packets: 737,400 sent, 12 retransmitted (0.0016 %); round-trip time 310 us",
               "CPU: 0.40 s user, 0.83 s system (100 % of one core)",
               "socket buffers: 12 MiB to receive, 12 MiB to send"});
-  CHECK(report_lines(sample_summary(), true).size() == 5);
+}
+
+// Pins what --verbose adds.
+TEST_CASE("the verbose report has the counters") {
+  transfer::Summary s = sample_summary();
+  const Lines lines = report_lines(s, true);
+  REQUIRE(lines.size() == 8);
+  CHECK(lines[3] ==
+        "protocol: 0 ACKs and 0 NAKs sent, 0 and 0 received; 0 duplicates; round-trip time at "
+        "least 290 us, varies by 0 us");
+  CHECK(lines[4] ==
+        "repair: 21 losses reported again; 22 packets sent again for equal ACKs, 23 packets sent "
+        "again in vain; 24 probes, 25 time-outs");
+  CHECK(lines[5] == "files: 31 reads");
+  CHECK(lines[6] == "system: GSO on, GRO off; 42 send and 43 receive calls; 0 packets dropped");
+  s.socket.segmenting = false;
+  CHECK(report_lines(s, true)[6].starts_with("system: GSO given up after 41 trains, "));
+  s.role = transfer::Summary::Role::receiver;
+  CHECK(report_lines(s, true)[5] ==
+        "files: 32 writes of 11.6 kB on average; 26 packets copied on the way");
 }
 
 // Pins the receiver's wording, and that drops of its own socket are told apart from losses of the
@@ -30,7 +49,7 @@ TEST_CASE("the receiver's report in plain words") {
   s.directories = 0;
   s.bytes = 5;
   s.goodput = 5;
-  s.socket_drops = 4;
+  s.socket.kernel_drops = 4;
   const Lines lines = report_lines(s, false);
   CHECK(lines[0] ==
         "received 1 file, 5 bytes, from 192.0.2.1:9000 in 1.23 s: 40 bit/s (5 bytes/s)");
@@ -64,13 +83,13 @@ TEST_CASE("an empty session has no rates") {
 TEST_CASE("the socket buffer hint names what to set") {
   transfer::Summary s = sample_summary();
   CHECK_FALSE(socket_buffer_hint(s, 12U << 20U));
-  s.receive_buffer = 212'992;
-  const std::string hint = socket_buffer_hint(s, 12U << 20U).value();
-  CHECK(hint.find("sysctl -w net.core.rmem_max=12582912") != std::string::npos);
-  CHECK(hint.find("wmem_max") == std::string::npos);
-  s.send_buffer = 212'992;
-  CHECK(socket_buffer_hint(s, 12U << 20U)->find("net.core.wmem_max=12582912") != std::string::npos);
-  s.receive_buffer = s.send_buffer = 0;  // not known
+  s.socket.send_buffer = 212'992;
+  CHECK(socket_buffer_hint(s, 12U << 20U)->find("sysctl -w net.core.wmem_max=12582912") !=
+        std::string::npos);
+  s.role = transfer::Summary::Role::receiver;
+  CHECK_FALSE(socket_buffer_hint(s, 12U << 20U));
+  s.role = transfer::Summary::Role::sender;
+  s.socket.send_buffer = 0;  // not known
   CHECK_FALSE(socket_buffer_hint(s, 12U << 20U));
 }
 

@@ -19,13 +19,29 @@ inline transfer::Summary sample_summary() {
   s.goodput = 872'960'832;
   s.user_seconds = 0.4;
   s.system_seconds = 0.83;
-  s.receive_buffer = 12U << 20U;
-  s.send_buffer = 12U << 20U;
+  s.socket.receive_buffer = 12U << 20U;
+  s.socket.send_buffer = 12U << 20U;
   s.connection.packets_sent = 737'400;
   s.connection.packets_retransmitted = 12;
   s.connection.packets_received = 700'000;
   s.connection.packets_lost = 7000;
   s.connection.rtt = 310us;
+  s.connection.min_rtt = 290us;
+  s.connection.nak_repeats = 21;
+  s.connection.dupack_retransmits = 22;
+  s.connection.spurious_retransmits = 23;
+  s.connection.probes_sent = 24;
+  s.connection.exp_fired = 25;
+  s.connection.payload_copies = 26;
+  s.calls = {31, 32, 32 * 11'648};
+  s.socket.segmenting = true;
+  s.socket.trains_segmented = 41;
+  s.socket.send_calls = 42;
+  s.socket.receive_calls = 43;
+  s.socket.send_blocked = 44;
+  s.socket.send_no_buffers = 1;
+  s.socket.send_too_big = 46;
+  s.socket.send_failed = 47;
   return s;
 }
 

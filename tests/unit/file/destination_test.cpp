@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 #include <catch2/catch.hpp>
+#include <csignal>
 
 #include "support/faulty_file_system.hpp"
 #include "support/temp_dir.hpp"
@@ -274,6 +275,60 @@ TEST_CASE("a path of the user is written through a temporary file, a device in p
   CHECK(create_at(fs, dir.path()).error().sys_errno == EISDIR);
   CHECK(create_at(fs, dir / "missing/f").error().sys_errno == ENOENT);
   CHECK(create_at(fs, "").error().code == ErrorCode::destination_error);
+}
+
+TEST_CASE("writing to a pipe takes what has room and never waits") {
+  ::signal(SIGPIPE, SIG_IGN);
+  // Pins both ways: a descriptor of our own, and one that is shared and must stay as it is.
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  auto file = OutputFile::onto(posix_file_system(), ends[1]);
+  REQUIRE(file.has_value());
+  CHECK(file->may_wait());
+  CHECK_FALSE(file->set_direct());
+  CHECK(file->reserve(1).value() == false);
+  const std::string content(1'000'000, 'x');
+  std::size_t written = 0;
+  while (true) {
+    const auto count = file->write_some(as_byte_view(content).subspan(written));
+    REQUIRE(count.has_value());
+    if (*count == 0) break;
+    written += *count;
+  }
+  CHECK(written > 0);
+  CHECK(written < content.size());
+  CHECK(file->size() == written);
+  CHECK(file->wait_writable(1ms).value() == false);
+  // The shared end still waits, for other programs; but not for us.
+  CHECK((::fcntl(ends[1], F_GETFL) & O_NONBLOCK) == 0);
+  FileSystem& fs = posix_file_system();
+  CHECK(fs.write_some(ends[1], as_byte_view(content)).value() == 0);
+  std::string got(65'536, '\0');
+  REQUIRE(::read(ends[0], got.data(), got.size()) > 0);
+  CHECK(fs.wait_writable(ends[1], 1000).value());
+  const auto some = fs.write_some(ends[1], as_byte_view(content));
+  REQUIRE(some.has_value());
+  CHECK(*some > 0);
+  CHECK(*some <= 4096);
+  ::close(ends[0]);
+  CHECK(file->write_some(as_byte_view(content)).error().sys_errno == EPIPE);
+  ::close(ends[1]);
+}
+
+TEST_CASE("standard output that is a file is written where it stands") {
+  // Pins `xfer recv --raw ... - >> file`.
+  TempDir dir;
+  write_file(dir / "f", "before ");
+  const int fd = ::open((dir / "f").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  REQUIRE(fd >= 0);
+  auto file = OutputFile::onto(posix_file_system(), fd);
+  REQUIRE(file.has_value());
+  CHECK_FALSE(file->may_wait());
+  REQUIRE(append(*file, "content").has_value());
+  REQUIRE(file->complete().has_value());
+  REQUIRE(file->publish(true).has_value());
+  CHECK(read_file(dir / "f") == "before content");
+  ::close(fd);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "jobs.hpp"
+#include "net/clock.hpp"
 #include "support/faulty_file_system.hpp"
 #include "support/temp_dir.hpp"
 
@@ -73,6 +74,47 @@ TEST_CASE("a bare stream goes from pipe to pipe") {
   CHECK(std::string(buffer) == "through");
   ::close(out[0]);
   ::close(in[0]);
+}
+
+TEST_CASE("a reader that does not read cannot keep a receiver from being interrupted") {
+  // Pins the end of `xfer recv --raw ... - | stalled` by the first interruption; and before, that
+  // everything arrives when the reader goes on, whatever the pipe takes at a time.
+  TempDir dir;
+  std::string content(3'000'000, '\0');
+  for (std::size_t i = 0; i < content.size(); ++i)
+    content[i] = static_cast<char>(i * 131 + i / 251);
+  write_file(dir / "from", content);
+  const bool reads_on = GENERATE(true, false);
+  int out[2];
+  REQUIRE(::pipe(out) == 0);
+  Receiver receiver("", [&](RecvOptions& options) {
+    raw_into("-")(options);
+    options.stdout_fd = out[1];
+  });
+  auto options = send_options(receiver.port(), {dir / "from"});
+  options.raw = true;
+  Recorder seen;
+  auto sent = std::async(std::launch::async, [&] { return run_send(options, seen, {}); });
+  // Everything fits the buffers of the transport, so the sender ends while the pipe is full.
+  CHECK(sent.get().has_value());
+  if (reads_on) {
+    std::string got(content.size(), '\0');
+    std::size_t size = 0;
+    while (size < got.size()) {
+      const ssize_t count = ::read(out[0], got.data() + size, got.size() - size);
+      REQUIRE(count > 0);
+      size += static_cast<std::size_t>(count);
+    }
+    CHECK(receiver.result().has_value());
+    CHECK(got == content);
+  } else {
+    const TimePoint begin = net::now();
+    receiver.cancel();
+    CHECK(code_of(receiver.result()) == ErrorCode::interrupted);
+    CHECK(net::now() - begin < 5s);
+  }
+  ::close(out[0]);
+  ::close(out[1]);
 }
 
 TEST_CASE("a pipe that nobody reads any more is an error, not a signal") {

@@ -77,7 +77,7 @@ TEST_CASE("a port in use, a refused port and an unknown host have a line each") 
     Recorder seen;
     CHECK(code_of(run_recv(options, seen, {})) == ErrorCode::bind_failed);
     CHECK(seen.line() == "127.0.0.1:" + std::to_string(receiver.port()) +
-                             ": cannot listen on the address: Address already in use");
+                             ": the local address cannot be used: Address already in use");
   }
   receiver.cancel();
   CHECK(code_of(receiver.result()) == ErrorCode::interrupted);

@@ -27,8 +27,12 @@ struct Outcome {
 };
 
 Outcome transfer(const TempDir& to, const std::vector<std::string>& sources,
-                 FaultyFileSystem* reading, FaultyFileSystem* writing) {
-  Receiver receiver(to.path(), [&](RecvOptions& options) { options.file_system = writing; });
+                 FaultyFileSystem* reading, FaultyFileSystem* writing,
+                 const std::function<void(RecvOptions&)>& change = {}) {
+  Receiver receiver(to.path(), [&](RecvOptions& options) {
+    options.file_system = writing;
+    if (change) change(options);
+  });
   auto options = send_options(receiver.port(), sources);
   options.file_system = reading;
   Recorder seen;
@@ -147,6 +151,82 @@ TEST_CASE("a full disk ends both sides at once") {
   CHECK(tree_of(to.path()) == Tree{{"a", "file:1"}});
 }
 
+TEST_CASE("with --preallocate a full disk is told before any content") {
+  // Pins the early end: the receiver writes nothing, and the sender stops long before the end.
+  TempDir from;
+  TempDir to;
+  write_file(from / "a", "1");
+  write_file(from / "big", "");
+  REQUIRE(::truncate((from / "big").c_str(), std::int64_t{1} << 40U) == 0);
+  FaultyFileSystem fs;
+  int writes = 0;
+  fs.before = [&](const char* operation) {
+    if (std::string_view(operation) == "write") ++writes;
+  };
+  const Outcome outcome =
+      transfer(to, {from / "a", from / "big"}, nullptr, &fs, [&fs](RecvOptions& options) {
+        options.preallocate = true;
+        fs.set_room(1000);
+      });
+  CHECK(outcome.sender == ErrorCode::no_space);
+  CHECK(outcome.receiver == ErrorCode::no_space);
+  CHECK(writes == 1);
+  for (const auto& line : {outcome.sender_line, outcome.receiver_line})
+    CHECK(contains(line, "big: "));
+  CHECK(tree_of(to.path()) == Tree{{"a", "file:1"}});
+}
+
+TEST_CASE("direct and preallocated files arrive whole, whatever the file system can") {
+  // Pins both options through a session, where they work and where they do not: one warning, or
+  // none for what nobody notices.
+  TempDir from;
+  std::string content(3'000'000, '\0');
+  for (std::size_t i = 0; i < content.size(); ++i)
+    content[i] = static_cast<char>(i * 131 + i / 251);
+  write_file(from / "a", content);
+  write_file(from / "b", "short");
+  write_file(from / "c", "");
+  const auto both = [](RecvOptions& options) {
+    options.direct = true;
+    options.preallocate = true;
+  };
+  const auto run = [&](const std::function<void(FaultyFileSystem&, std::string_view)>& trouble) {
+    TempDir to;
+    FaultyFileSystem fs;
+    fs.before = [&](const char* operation) { trouble(fs, operation); };
+    Receiver receiver(to.path(), [&](RecvOptions& options) {
+      options.file_system = &fs;
+      both(options);
+    });
+    Recorder seen;
+    const auto sent =
+        run_send(send_options(receiver.port(), {from / "a", from / "b", from / "c"}), seen, {});
+    INFO(seen.line() << " / " << receiver.seen().line());
+    CHECK(sent.has_value());
+    CHECK(receiver.result().has_value());
+    CHECK(tree_of(to.path()) == tree_of(from.path()));
+    return receiver.seen().warnings;
+  };
+  const auto by_nature = run([](FaultyFileSystem&, std::string_view) {});
+  CHECK(by_nature.size() <= 1);  // 1: no O_DIRECT in the temporary directory
+  const auto none = run([](FaultyFileSystem& fs, std::string_view operation) {
+    if (operation == "set_direct") fs.fail_next("set_direct", EINVAL);
+    if (operation == "reserve") fs.fail_next("reserve", EOPNOTSUPP);
+  });
+  REQUIRE(none.size() == 1);
+  CHECK(contains(none[0], "--direct"));
+  if (!by_nature.empty()) return;
+  // The flag is taken, the writes are not.
+  bool direct = false;
+  const auto late = run([&direct](FaultyFileSystem& fs, std::string_view operation) {
+    if (operation == "set_direct") direct = true;
+    if (operation == "unset_direct") direct = false;
+    if (operation == "write" && direct) fs.fail_next("write", EINVAL);
+  });
+  REQUIRE(late.size() == 1);
+  CHECK(contains(late[0], "--direct"));
+}
+
 TEST_CASE("a destination that cannot be written to is told on both sides") {
   // Pins a read-only file system.
   TempDir from;
@@ -163,6 +243,7 @@ TEST_CASE("a destination that cannot be written to is told on both sides") {
 
 TEST_CASE("whichever operation fails at the receiver, both sides agree and nothing is half there") {
   // Pins the error paths of the whole receiver by injection.
+  const bool special = GENERATE(false, true);
   TempDir from;
   REQUIRE(::mkdir((from / "d").c_str(), 0755) == 0);
   write_file(from / "d/a", "1");
@@ -178,7 +259,11 @@ TEST_CASE("whichever operation fails at the receiver, both sides agree and nothi
       // Counting starts when the sender is there; before, it is the receiver's start that fails.
       if (!armed.exchange(true)) fs.fail_at(n + 1, EIO);
     };
-    const Outcome outcome = transfer(to, {from / "d"}, nullptr, &fs);
+    const Outcome outcome =
+        transfer(to, {from / "d"}, nullptr, &fs, [special](RecvOptions& options) {
+          options.direct = special;
+          options.preallocate = special;
+        });
     for (const auto& [name, content] : tree_of(to.path())) {
       CAPTURE(name);
       REQUIRE(source.count(name) == 1);
