@@ -1,6 +1,8 @@
 """From records to cells, and every table's text and plots from records alone."""
 
+import io
 import unittest
+from contextlib import redirect_stderr
 
 import main
 from harness.results import Result
@@ -64,6 +66,29 @@ class Tables(unittest.TestCase):
                                               table="lossy", bytes=1456 * 10**6))
         self.assertIn("Ideal: 12.0 s", text)
         self.assertIn("20.0, 1.67x", text)
+
+
+class Commands(unittest.TestCase):
+    def test_the_command_that_is_recorded_repeats_the_run(self):
+        words = ["lossy", "--runs", "3", "--quick", "--only", "xfer", "--xfer-send=--cc bbr"]
+        told = main.command("lossy", main.parse(words + ["--out", "elsewhere"]))
+        self.assertEqual(told, "scripts/bench lossy --runs 3 --quick --only xfer '--xfer-send=--cc bbr'")
+        self.assertEqual(main.command("rtts", main.parse(["all"])), "scripts/bench rtts")
+
+    def test_unknown_tables_are_refused(self):
+        for words in (["nothing"], ["render"], ["publish", "dir"], ["lossy", "--runs", "0"]):
+            with self.assertRaises(SystemExit), redirect_stderr(io.StringIO()):
+                main.parse(words)
+
+
+class Documents(unittest.TestCase):
+    def test_a_place_is_filled_and_filled_again(self):
+        empty = "before\n<!-- bench: rtts -->\n<!-- /bench -->\n<!-- bench: sim -->\nkeep\n<!-- /bench -->\n"
+        once = main.fill(empty, "rtts", "one \\1\n")
+        self.assertEqual(once, "before\n<!-- bench: rtts -->\n\none \\1\n\n<!-- /bench -->\n"
+                               "<!-- bench: sim -->\nkeep\n<!-- /bench -->\n")
+        self.assertEqual(main.fill(main.fill(empty, "rtts", "two\n"), "rtts", "one \\1\n"), once)
+        self.assertEqual(main.fill(empty, "lossy", "x"), empty)
 
 
 class SystemCalls(unittest.TestCase):

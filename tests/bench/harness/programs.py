@@ -9,7 +9,7 @@ BUILD = Path(os.environ.get("XFER_BUILD_DIR", ROOT / "build/release"))
 
 
 def xfer():
-    return BUILD / "src/cli/xfer"
+    return os.environ.get("XFER_BINARY", BUILD / "src/cli/xfer")
 
 
 def netlab():

@@ -20,11 +20,11 @@ VERSION = 1  # of the JSON result
 class Session:
     """Collects records: flat dictionaries with `row`, `contestant` and either figures or `failed`."""
 
-    def __init__(self, table, options, folder):
+    def __init__(self, table, options, folder, command):
         self.options, self.folder = options, folder
         self.result = {
             "version": VERSION, "table": table.name, "title": table.title,
-            "command": f"scripts/bench {table.name}" + (" --quick" if options.quick else ""),
+            "command": command,
             "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "machine": machine(), "revision": revision(), "quick": options.quick,
             "names": {}, "parameters": {}, "records": []}
@@ -59,6 +59,7 @@ class Session:
     def source(self, mebibytes):
         """A file of pseudo-random bytes, made once; another size replaces it."""
         file = self.folder / "source.bin"
+        self.result["parameters"]["mebibytes"] = mebibytes
         if not file.exists() or file.stat().st_size != mebibytes << 20:
             with open(file, "wb") as handle:
                 for _ in range(mebibytes):

@@ -7,7 +7,11 @@ from harness.text_table import markdown
 from .table import Table, counter
 
 RATE = 1e9
-DROPS = ["--drop-packet", "50", "--drop-count", "50000000", "--drop-every", "50", "--drop-times", "3"]
+
+
+def drops(every):
+    """Options of the proxy: each such data packet and its first two retransmissions are lost."""
+    return ["--drop-packet", every, "--drop-count", 50_000_000, "--drop-every", every, "--drop-times", 3]
 
 
 def recovery_contestants(s):
@@ -15,9 +19,9 @@ def recovery_contestants(s):
             s.xfer("off", "xfer, --audt-recovery off", both=["--audt-recovery", "off"]), tuned_stock()]
 
 
-def watch_repeats(s, path, contestant, seconds, interval):
+def watch_repeats(s, path, contestant, seconds, interval, every):
     """Runs one beside the proxy; returns its samples and a record's figures."""
-    [(samples, output)] = s.watch(path, [contestant], seconds, interval, proxies={contestant.key: DROPS})
+    [(samples, output)] = s.watch(path, [contestant], seconds, interval, proxies={contestant.key: drops(every)})
     begin = 2
     sender = summary_event(output[0])
     return samples, {
@@ -48,7 +52,7 @@ class RepeatsTable(Table):
     @staticmethod
     def one(s, path, contestant, seconds, row):
         try:
-            samples, figures = watch_repeats(s, path, contestant, seconds, 0.002)
+            samples, figures = watch_repeats(s, path, contestant, seconds, 0.002, 50)
         except RuntimeError as error:
             s.record(row, contestant, failed="ended early", output=str(error)[-1000:])
             return
