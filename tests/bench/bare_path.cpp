@@ -169,7 +169,7 @@ int send(const char* file_name, const char* host, std::uint16_t port, const char
   struct stat status {};
   if (file < 0 || fstat(file, &status) != 0) fail(file_name);
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  void* const memory = mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
+  void* const memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) fail("mmap");
   const int fd = udp_socket();
   const sockaddr_in address = address_of(host, port);

@@ -6,7 +6,6 @@ import xml.etree.ElementTree as ElementTree
 from harness import svg
 
 NAMESPACE = {"s": "http://www.w3.org/2000/svg"}
-FLOOR = svg.HEIGHT - svg.BOTTOM
 
 
 def parsed(text):
@@ -24,7 +23,7 @@ class Svg(unittest.TestCase):
         bars = bars_of(parsed(svg.bars("t", "u", ["one", "two"], {"a": [1, 2], "b": [None, 4]})))
         self.assertEqual(len(bars), 3)
         for _, y, height in bars:
-            self.assertAlmostEqual(y + height, FLOOR, delta=0.11)
+            self.assertAlmostEqual(y + height, svg.FLOOR, delta=0.11)
         heights = [height for _, _, height in bars]
         self.assertAlmostEqual(heights[1] / heights[0], 2, delta=0.01)
         self.assertAlmostEqual(heights[2] / heights[0], 4, delta=0.02)
@@ -33,16 +32,24 @@ class Svg(unittest.TestCase):
         document = parsed(svg.lines("t", "s", "u", {"a": [(0, 0), (5, 10), (10, 5)]}))
         (line,) = document.findall("s:polyline", NAMESPACE)
         points = [tuple(map(float, p.split(","))) for p in line.get("points").split()]
-        self.assertEqual(points[0], (svg.LEFT, FLOOR))
+        self.assertEqual(points[0], (svg.LEFT, svg.FLOOR))
         self.assertEqual(points[1][1], svg.TOP)
-        self.assertEqual(points[2][0], svg.WIDTH - svg.RIGHT)
-        self.assertAlmostEqual(points[2][1], (svg.TOP + FLOOR) / 2)
+        self.assertEqual(points[2][0], svg.RIGHT)
+        self.assertAlmostEqual(points[2][1], (svg.TOP + svg.FLOOR) / 2)
 
     def test_names_are_escaped_and_in_the_legend(self):
         document = parsed(svg.bars("a < b & c", "u", ["g"], {"x < y": [1]}))
         texts = [t.text for t in document.findall("s:text", NAMESPACE)]
         self.assertIn("a < b & c", texts)
         self.assertIn("x < y", texts)
+
+    def test_nothing_is_outside_of_the_picture(self):
+        names = [f"a rather long name of a contestant, number {i}" for i in range(8)]
+        document = parsed(svg.bars("t", "u", names, {name: [1] * 8 for name in names}))
+        _, _, width, height = map(float, document.get("viewBox").split())
+        for element in document.findall("s:rect", NAMESPACE) + document.findall("s:text", NAMESPACE):
+            self.assertTrue(0 <= float(element.get("x", 0)) <= width)
+            self.assertTrue(0 <= float(element.get("y", 0)) <= height)
 
     def test_nothing_to_draw_is_still_a_plot(self):
         parsed(svg.bars("t", "u", [], {}))

@@ -4,8 +4,9 @@ import math
 from xml.sax.saxutils import escape
 
 COLOURS = ["#1b6ca8", "#d1495b", "#3a8f5c", "#8c6bb1", "#b07c2a", "#555555", "#2aa5a0", "#c2639b"]
-WIDTH, HEIGHT = 760, 420
-LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 60
+WIDTH = 760
+LEFT, RIGHT, TOP, FLOOR = 70, WIDTH - 20, 40, 360  # edges of the plot itself; texts are around it
+CHARACTER = 6.6  # width of one, about
 
 
 def bars(title, unit, groups, series):
@@ -14,18 +15,19 @@ def bars(title, unit, groups, series):
     series: {name: [value or None per group]}; None leaves its place empty."""
     top = nice_top([v for values in series.values() for v in values if v is not None])
     parts = _frame(title, unit, top)
-    span = (WIDTH - LEFT - RIGHT) / max(1, len(groups))
+    span = (RIGHT - LEFT) / max(1, len(groups))
+    slanted = any(len(str(group)) * CHARACTER > span for group in groups)
     bar = span * 0.8 / max(1, len(series))
     for g, group in enumerate(groups):
         x0 = LEFT + g * span + span * 0.1
-        parts.append(_text(x0 + span * 0.4, HEIGHT - BOTTOM + 18, group, "middle"))
+        parts.append(_text(x0 + span * 0.4, FLOOR + 16, group, "end" if slanted else "middle", slanted=slanted))
         for s, values in enumerate(series.values()):
             if values[g] is None:
                 continue
-            height = values[g] / top * (HEIGHT - TOP - BOTTOM)
-            parts.append(f'<rect x="{x0 + s * bar:.1f}" y="{HEIGHT - BOTTOM - height:.1f}" '
+            height = values[g] / top * (FLOOR - TOP)
+            parts.append(f'<rect x="{x0 + s * bar:.1f}" y="{FLOOR - height:.1f}" '
                          f'width="{bar * 0.92:.1f}" height="{height:.1f}" fill="{colour(s)}"/>')
-    return _document(parts + _legend(series))
+    return _document(parts, FLOOR + (120 if slanted else 32), series)
 
 
 def lines(title, x_unit, y_unit, series):
@@ -35,15 +37,13 @@ def lines(title, x_unit, y_unit, series):
     top = nice_top([y for _, y in points])
     parts = _frame(title, y_unit, top)
     for tick in ticks(right):
-        x = LEFT + tick / right * (WIDTH - LEFT - RIGHT)
-        parts.append(_text(x, HEIGHT - BOTTOM + 18, f"{tick:g}", "middle"))
-    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 34, x_unit, "middle"))
+        parts.append(_text(LEFT + tick / right * (RIGHT - LEFT), FLOOR + 16, f"{tick:g}", "middle"))
+    parts.append(_text((LEFT + RIGHT) / 2, FLOOR + 34, x_unit, "middle"))
     for s, values in enumerate(series.values()):
-        path = " ".join(f"{LEFT + x / right * (WIDTH - LEFT - RIGHT):.1f},"
-                        f"{HEIGHT - BOTTOM - y / top * (HEIGHT - TOP - BOTTOM):.1f}"
+        path = " ".join(f"{LEFT + x / right * (RIGHT - LEFT):.1f},{FLOOR - y / top * (FLOOR - TOP):.1f}"
                         for x, y in values)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour(s)}" stroke-width="1.5"/>')
-    return _document(parts + _legend(series))
+    return _document(parts, FLOOR + 50, series)
 
 
 def colour(index):
@@ -70,27 +70,29 @@ def ticks(top):
 def _frame(title, unit, top):
     parts = [_text(WIDTH / 2, 20, title, "middle", 15), _text(6, TOP - 10, unit, "start")]
     for tick in ticks(top):
-        y = HEIGHT - BOTTOM - tick / top * (HEIGHT - TOP - BOTTOM)
-        parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#ddd"/>')
+        y = FLOOR - tick / top * (FLOOR - TOP)
+        parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{RIGHT}" y2="{y:.1f}" stroke="#ddd"/>')
         parts.append(_text(LEFT - 6, y + 4, f"{tick:g}", "end"))
     return parts
 
 
-def _legend(series):
-    parts, x = [], LEFT
-    for s, name in enumerate(series):
-        parts.append(f'<rect x="{x:.0f}" y="{HEIGHT - 17}" width="10" height="10" fill="{colour(s)}"/>')
-        parts.append(_text(x + 14, HEIGHT - 8, name, "start"))
-        x += 30 + 6.6 * len(name)
-    return parts
-
-
-def _text(x, y, text, anchor, size=12):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}">'
+def _text(x, y, text, anchor, size=12, slanted=False):
+    turn = f' transform="rotate(-35 {x:.1f} {y:.1f})"' if slanted else ""
+    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{turn}>'
             f"{escape(str(text))}</text>")
 
 
-def _document(parts):
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-            f'font-family="sans-serif">\n<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>\n'
-            + "\n".join(parts) + "\n</svg>\n")
+def _document(parts, y, names):
+    """The parts, and from `y` down a legend, in as many lines as it takes; none for one name."""
+    legend, x = [], LEFT
+    for index, name in enumerate(names if len(names) > 1 else ()):
+        width = 30 + CHARACTER * len(name)
+        if x > LEFT and x + width > RIGHT:
+            x, y = LEFT, y + 18
+        legend.append(f'<rect x="{x:.0f}" y="{y}" width="10" height="10" fill="{colour(index)}"/>')
+        legend.append(_text(x + 14, y + 9, name, "start"))
+        x += width
+    height = y + 20
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+            f'font-family="sans-serif">\n<rect width="{WIDTH}" height="{height}" fill="white"/>\n'
+            + "\n".join(parts + legend) + "\n</svg>\n")

@@ -44,5 +44,5 @@ class LoopbackTable(Table):
 
     def plots(self, r):
         keys = r.contestants()
-        return {"": svg.bars(self.title, "Gbit/s", [r.name(k).split(",")[0] for k in keys],
+        return {"": svg.bars(self.title, "Gbit/s", keys,
                              {"goodput": [r.median("loopback", k, goodput) for k in keys]})}
