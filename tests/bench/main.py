@@ -8,6 +8,7 @@ import shlex
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -37,6 +38,8 @@ def body(table, raw):
              f"{runs} run{'s' if runs != 1 else ''}, median (min ... max)."]
     parts += [table.markdown(result)] if result.rows() else ["Nothing was measured."]
     parts += [f"Not run: {line}." for line in result.missing()]
+    parts += [f"{row}: the emulator lost {lost} packets that it should not have."
+              for row, lost in result.emulator_losses().items()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -180,8 +183,8 @@ def main(arguments):
     for name in options.tables:
         try:
             whole = measure(name, options) and whole
-        except (RuntimeError, OSError) as error:
-            print(f"{name}: {error}", file=sys.stderr, flush=True)
+        except Exception:  # the other tables are still wanted
+            traceback.print_exc()
             whole = False
     return 0 if whole else 1
 

@@ -42,6 +42,14 @@ class Results(unittest.TestCase):
         self.assertEqual(result.rows(), ["a"])
 
 
+    def test_what_the_emulator_lost_by_itself_is_told(self):
+        way = {"dropped": {"loss": 100, "queue": 7, "device": 2, "memory": 1}}
+        told = raw({"seconds": 1}) | {"lab": {"a": {"a_to_b": way, "b_to_a": {"dropped": {"device": 0}}, "seconds": 9.5}}}
+        self.assertEqual(Result(told).emulator_losses(), {"a": 3})
+        self.assertIn("a: the emulator lost 3 packets", main.text(TABLES["loopback"], told))
+        self.assertEqual(Result(raw({"seconds": 1})).emulator_losses(), {})
+
+
 class Tables(unittest.TestCase):
     def test_every_table_can_be_rendered_when_everything_failed(self):
         for name, table in TABLES.items():

@@ -38,10 +38,12 @@ class Svg(unittest.TestCase):
         self.assertAlmostEqual(points[2][1], (svg.TOP + svg.FLOOR) / 2)
 
     def test_names_are_escaped_and_in_the_legend(self):
-        document = parsed(svg.bars("a < b & c", "u", ["g"], {"x < y": [1]}))
+        document = parsed(svg.bars("a < b & c", "u", ["g"], {"x < y": [1], "z": [2]}))
         texts = [t.text for t in document.findall("s:text", NAMESPACE)]
         self.assertIn("a < b & c", texts)
         self.assertIn("x < y", texts)
+        alone = svg.bars("t", "u", ["g"], {"the only one": [1]})
+        self.assertNotIn("the only one", alone)
 
     def test_nothing_is_outside_of_the_picture(self):
         names = [f"a rather long name of a contestant, number {i}" for i in range(8)]

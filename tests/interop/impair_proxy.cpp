@@ -175,7 +175,7 @@ class ImpairProxy::Impl {
   Impl(std::uint16_t target_port, const Impairment& impairment)
       : impairment_(impairment),
         random_(impairment.seed),
-        drops_(impairment.drop ? impairment.drop->count / impairment.drop->every + 1 : 0),
+        drops_(impairment.drop ? impairment.drop->count : 0),
         front_(udp_socket()),
         back_(udp_socket()),
         timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
@@ -284,8 +284,8 @@ class ImpairProxy::Impl {
     const auto& data = std::get<wire::DataHeader>(*header);
     const std::int64_t place =
         wire::SeqNo::distance(wire::SeqNo(*stats_.isn), data.seq) - std::int64_t{script.packet};
-    if (place < 0 || place >= std::int64_t{script.count} || place % script.every != 0) return false;
-    unsigned& drops = drops_[static_cast<std::size_t>(place / script.every)];
+    if (place < 0 || place >= std::int64_t{script.count}) return false;
+    unsigned& drops = drops_[static_cast<std::size_t>(place)];
     if (drops < script.times) {
       ++drops;
       if (stats_.scripted_drops++ == 0) first_drop_ = now;

@@ -26,21 +26,18 @@ struct Impairment {
   std::uint64_t seed = 1;
 
   /// Drops `count` data packets from index `packet` on (0 is the connection's first of that
-  /// direction), each the first `times` times it is sent; with `every`, only each `every`th of
-  /// them. The direction must start at the sequence number of the client's handshake: not for
-  /// rendezvous.
+  /// direction), each the first `times` times it is sent. The direction must start at the sequence
+  /// number of the client's handshake: not for rendezvous.
   struct ScriptedDrop {
     Way way = Way::forward;
     std::uint32_t packet = 0;
     unsigned times = 1;
     std::uint32_t count = 1;
-    std::uint32_t every = 1;
   };
   std::optional<ScriptedDrop> drop{};
 
   /// Where clients send to: an IPv4 address of this host.
   std::string listen_host = "127.0.0.1";
-  /// The target's, for a proxy that is not on the target's host.
   std::string target_host = "127.0.0.1";
 
   /// One line per datagram, decoded, to standard error.

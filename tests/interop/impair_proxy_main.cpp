@@ -13,7 +13,6 @@ int main(int argc, char** argv) {
   std::uint16_t target = 0;
   double delay_ms = 0;
   double reorder_delay_ms = 1;
-  bool drop_back = false;
   std::optional<std::uint32_t> drop_packet;
   Impairment::ScriptedDrop drop;
   Impairment impairment;
@@ -26,14 +25,12 @@ int main(int argc, char** argv) {
   app.add_option("--reorder-delay-ms", reorder_delay_ms,
                  "how much later a reordered datagram arrives");
   app.add_option("--seed", impairment.seed);
-  app.add_option("--drop-packet", drop_packet, "index of a data packet to drop");
+  app.add_option("--drop-packet", drop_packet, "index of a data packet from the client to drop");
   app.add_option("--drop-times", drop.times, "how often it is dropped");
   app.add_option("--drop-count", drop.count, "how many packets from that one on");
-  app.add_option("--drop-every", drop.every, "only each such one of them")
-      ->check(CLI::PositiveNumber);
-  app.add_flag("--drop-back", drop_back, "of the data packets to the client instead");
-  app.add_option("--listen-host", impairment.listen_host, "address of this host for clients");
-  app.add_option("--target-host", impairment.target_host);
+  app.add_option("--listen-host", impairment.listen_host,
+                 "address of this host for clients, by default 127.0.0.1");
+  app.add_option("--target-host", impairment.target_host, "likewise");
   app.add_flag("--log", impairment.log, "one decoded line per datagram on standard error");
   CLI11_PARSE(app, argc, argv);
 
@@ -44,7 +41,6 @@ int main(int argc, char** argv) {
   impairment.reorder_delay = duration(reorder_delay_ms);
   if (drop_packet) {
     drop.packet = *drop_packet;
-    drop.way = drop_back ? Way::back : Way::forward;
     impairment.drop = drop;
   }
   ImpairProxy proxy(target, impairment);

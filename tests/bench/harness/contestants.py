@@ -74,8 +74,8 @@ class Transfer:
 
     def __init__(self, contestant, job, wrap_receiver=(), proxy=None):
         """wrap_receiver: words before the receiving program's command, as `strace`.
-        proxy: options of an impairment proxy on the first one's host, in the way of everything; its
-        `--drop-...` options are about data packets, whoever sends them. None: no proxy."""
+        proxy: options of an impairment proxy on the first one's host, in the way of everything; None:
+        there is none."""
         self.contestant, self.job = contestant, job
         self.wrap_receiver = list(wrap_receiver)
         self.proxy_options = proxy
@@ -136,12 +136,10 @@ class Transfer:
         return {**record, **self.contestant.extra(self, first, second)}
 
     def _insert_proxy(self):
-        sends = self.contestant.first_sends
-        end = self.job.path.sender if sends else self.job.path.receiver
+        end = self.job.path.sender if self.contestant.first_sends else self.job.path.receiver
         self.proxy = Process(
             end.command(programs.interop("impair_proxy"), self.first.port, "--listen-host", end.address,
-                        "--target-host", end.address, *(["--drop-back"] if sends else []),
-                        *self.proxy_options), hold_input=True)
+                        "--target-host", end.address, *self.proxy_options), hold_input=True)
         self.first.port = int(self.proxy.line_after("port "))
 
     def _wait_for_second(self):

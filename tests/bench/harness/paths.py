@@ -65,9 +65,6 @@ class Loopback:
         self.receiver = self.sender
         self.description = f"loopback, MTU {mtu}" if self.name else "the host's loopback interface"
 
-    def counters(self):
-        return None
-
     def close(self):
         if self.name:
             run(["ip", "netns", "delete", self.name])
@@ -76,18 +73,24 @@ class Loopback:
 class Lab:
     """Two network namespaces joined by tests/netlab's emulator. Needs root.
 
-    rate bits/s; rtt_ms, jitter_ms milliseconds; loss a share (0.01 is 1 %), both directions."""
+    rate bits/s; rtt_ms, jitter_ms milliseconds; loss a share (0.01 is 1 %), both directions. The
+    queue is one bandwidth-delay product, but at least SMALLEST_QUEUE: less than that no switch has,
+    and it would lose parts of every train that a host sends at once. jitter_ms: more or less, in order
+    unless `reorder`. udt_drop (n, r): every nth UDT data packet and its first r retransmissions are
+    lost."""
 
-    def __init__(self, rate=1e9, rtt_ms=100, loss=0.0, jitter_ms=0.0, queue="1bdp", reorder=False,
-                 seed=None):
+    SMALLEST_QUEUE = 250_000  # bytes
+
+    def __init__(self, rate=1e9, rtt_ms=100, loss=0.0, jitter_ms=0.0, reorder=False, udt_drop=None):
         self.name = f"xb{os.getpid()}"
         self.rate, self.rtt_ms = rate, rtt_ms
-        arguments = ["--rate", f"{rate / 1e6:g}mbit", "--rtt", f"{rtt_ms:g}", "--queue", queue,
-                     "--loss", f"{loss * 100:g}%"]
+        queue = max(self.SMALLEST_QUEUE, round(self.bdp))
+        arguments = ["--rate", f"{rate / 1e6:g}mbit", "--rtt", f"{rtt_ms:g}", "--queue", queue, "--loss",
+                     f"{loss * 100:g}%"]
         if jitter_ms:
-            arguments += ["--jitter", f"{jitter_ms:g}"] + (["--reorder"] if reorder else [])
-        if seed is not None:
-            arguments += ["--seed", seed]
+            arguments += ["--jitter", f"{jitter_ms:g}"] + (["--jitter-reorders"] if reorder else [])
+        if udt_drop:
+            arguments += ["--udt-drop", f"every={udt_drop[0]},repeats={udt_drop[1]}"]
         self._undo = ExitStack()
         try:
             self._undo.enter_context(socket_buffers(max(BIG_BUFFERS, int(2 * self.bdp))))
@@ -113,11 +116,12 @@ class Lab:
         self._netlab("set", "--loss", f"{loss * 100:g}%")
 
     def counters(self):
-        """The emulator's counters, or None if it tells none."""
-        try:
-            return json.loads(self._netlab("stats", "--json"))
-        except (RuntimeError, ValueError):
-            return None
+        """The emulator's counters since it was made: {"a_to_b": {...}, "b_to_a": {...}}."""
+        return json.loads(self._netlab("stats"))
+
+    def queued_byte_seconds(self):
+        """Bytes that waited in the queue from sender to receiver, times how long, so far."""
+        return self.counters()["a_to_b"]["queue"]["byte_seconds"]
 
     def close(self):
         self._undo.close()

@@ -13,6 +13,7 @@ def xfer():
 
 
 def netlab():
+    """The lab's emulator; XFER_NETLAB names another."""
     return os.environ.get("XFER_NETLAB", BUILD / "tests/netlab/netlab")
 
 

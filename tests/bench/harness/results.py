@@ -51,3 +51,14 @@ class Result:
     def missing(self):
         """`name: why` of those that could not be run here."""
         return [f"{self.name(r['contestant'])}: {r['failed']}" for r in self.records if not r["row"]]
+
+    def emulator_losses(self):
+        """{row: packets} that the lab's emulator dropped because it could not keep up, not because it was
+        told to: such a row is not what it says."""
+        found = {}
+        for row, ways in self.raw.get("lab", {}).items():
+            lost = sum(ways[way]["dropped"].get(cause, 0) for way in ("a_to_b", "b_to_a")
+                       for cause in ("device", "memory", "write"))
+            if lost:
+                found[row] = lost
+        return found

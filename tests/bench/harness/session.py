@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 from . import programs
 from .contestants import Contestant, Growth, Job, Transfer, Xfer
 from .figures import rotated
-from .paths import machine
+from .paths import Lab, machine, opened
 
 VERSION = 1  # of the JSON result
 
@@ -80,12 +80,19 @@ class Session:
         folder.mkdir()
         return folder
 
+    @contextmanager
+    def lab(self, row, *arguments, **options):
+        """A paths.Lab; its counters are kept with the result."""
+        with opened(Lab(*arguments, **options)) as path:
+            yield path
+            self.result.setdefault("lab", {})[row] = path.counters()
+
     def xfer(self, key="xfer", title="xfer", send=(), receive=(), both=()):
         """Our command with these options and those that this run was told to give it."""
         given = self.options
         return Xfer(key, title, [*both, *send, *given.xfer_send], [*both, *receive, *given.xfer_recv])
 
-    def compare(self, path, row, contestants, source, limit, note=lambda: {}):
+    def compare(self, path, row, contestants, source, limit):
         """Moves `source` with every contestant, `runs` times each in alternating order. One that does
         not finish within its limit, or `limit` seconds, is tried twice only."""
         given_up = {}
@@ -96,7 +103,7 @@ class Session:
                 figures = self.transfer(Job(path, source, self.target(), contestant.limit or limit), contestant)
                 if "over_s" in figures:
                     given_up[contestant.key] = given_up.get(contestant.key, 0) + 1
-                self.record(row, contestant, **figures, **note())
+                self.record(row, contestant, **figures)
         self.target()
 
     def transfer(self, job, contestant: Contestant, **wrap):

@@ -1,11 +1,8 @@
-import json
-import statistics
+import time
 
-from harness import programs, svg
+from harness import svg
 from harness.contestants import TcpFile, tuned_stock
 from harness.figures import jain_index, rate_between, rates, rotated, spread
-from harness.paths import Lab, opened
-from harness.process import Process
 from harness.text_table import markdown
 
 from .table import Table
@@ -22,8 +19,8 @@ class FairnessTable(Table):
     name = "fairness"
     title = "Sharing 100 Mbit/s, RTT 20 ms"
     conditions = ("Lab, queue of one bandwidth-delay product. Alone, and beside one TCP cubic flow, for 60 s: share of "
-                  "the two flows' goodput after the first 10 s, and the mean standing queue that probe datagrams see, "
-                  "in bandwidth-delay products. Then two flows of the same program, one with 80 ms more of round trip "
+                  "the two flows' goodput after the first 10 s, and the mean length of the queue in bandwidth-delay "
+                  "products. Then two flows of the same program, one with 80 ms more of round trip "
                   "(by a proxy behind the shared queue): goodputs and Jain's index over the second minute.")
 
     def minutes(self, runs):
@@ -32,49 +29,42 @@ class FairnessTable(Table):
     def measure(self, s):
         contestants = s.usable([s.xfer(), TcpFile("bbr", 1), tuned_stock()])
         twins = s.usable([s.xfer(), tuned_stock()])
-        with opened(Lab(RATE, RTT_MS)) as path:
-            base = self.probe(path, 2)
-            s.result["parameters"]["idle_rtt_ms"] = base
+        with s.lab("all", RATE, RTT_MS) as path:
             for number in range(s.runs):
                 for contestant in rotated(contestants, number):
-                    self.beside(s, path, [contestant], base)
-                    self.beside(s, path, [contestant, TcpFile("cubic", 1)], base)
+                    self.beside(s, path, [contestant])
+                    self.beside(s, path, [contestant, TcpFile("cubic", 1)])
                 self.beside(s, path, [renamed(TcpFile("cubic", 1), "cubic", "TCP cubic"),
-                                      TcpFile("cubic", 1)], base)
+                                      TcpFile("cubic", 1)])
                 for contestant in rotated(twins, number):
                     self.two(s, path, contestant)
 
-    def beside(self, s, path, contestants, base):
+    def beside(self, s, path, contestants):
         """contestants: one alone, or one and the cubic flow."""
         first = contestants[0]
         seconds, begin = (15, 5) if s.options.quick else (60, 10)
         row = "alone" if len(contestants) == 1 else "beside cubic"
-        seen = []
+        queue = []
         try:
             watched = s.watch(path, contestants, seconds,
-                              during=lambda: seen.append(self.probe(path, seconds - begin, begin)))
+                              during=lambda: queue.append(self.mean_queue(path, seconds - begin - 0.5, begin)))
         except RuntimeError as error:
             s.record(row, first, failed="ended early", output=str(error)[-1000:])
             return
         got = [rate_between(samples, begin, seconds) * 8 for samples, _ in watched]
         s.record(row, first, mbit_per_s=got[0] / 1e6, share=got[0] / max(1, sum(got)),
-                 utilisation=sum(got) / RATE, standing_queue_bdp=(seen[0] - base) / RTT_MS,
+                 utilisation=sum(got) / RATE, standing_queue_bdp=queue[0],
                  over_time=[[(round(t, 2), round(v * 8 / 1e6, 2)) for t, v in rates(samples, 1)]
                             for samples, _ in watched])
 
     @staticmethod
-    def probe(path, seconds, pause=0):
-        """Mean round-trip time of probe datagrams, ms; pause: seconds before they start."""
-        script = programs.script("delay_probe.py")
-        echo = Process(path.receiver.command("python3", script, "echo", path.receiver.address))
-        try:
-            port = echo.line_after("port ")
-            probing = Process(path.sender.command(
-                "sh", "-c", 'sleep "$1"; shift; exec "$@"', "sh", pause, "python3", script, "probe",
-                path.receiver.address, port, seconds))
-            return statistics.mean(json.loads(probing.wait(seconds + pause + 30).output)["rtt_ms"])
-        finally:
-            echo.stop()
+    def mean_queue(path, seconds, pause):
+        """Mean length of the queue towards the receiver, in bandwidth-delay products, over `seconds`
+        that begin after a pause."""
+        time.sleep(pause)
+        begin, before = time.monotonic(), path.queued_byte_seconds()
+        time.sleep(seconds)
+        return (path.queued_byte_seconds() - before) / (time.monotonic() - begin) / path.bdp
 
     @staticmethod
     def two(s, path, contestant):

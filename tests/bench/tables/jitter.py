@@ -1,6 +1,5 @@
 from harness.contestants import TcpFile, tuned_stock
 from harness.figures import number
-from harness.paths import Lab, opened
 from harness.text_table import markdown
 
 from .lossy import RATE, over_ideal
@@ -24,7 +23,7 @@ class JitterTable(Table):
         source = s.source(s.mebibytes(1024))
         contestants = s.usable([s.xfer(), TcpFile("bbr", 1), TcpFile("cubic", 1), tuned_stock()])
         for case, options in self.CASES.items():
-            with opened(Lab(RATE, RTT_MS, **options)) as path:
+            with s.lab(case, RATE, RTT_MS, **options) as path:
                 s.compare(path, case, contestants, source, 90)
 
     def markdown(self, r):

@@ -1,7 +1,6 @@
 from harness import svg
 from harness.contestants import BarePath, RsyncDaemon, Scp, Srt, TcpFile, Uftp, tuned_stock
 from harness.figures import number, spread
-from harness.paths import Lab, opened
 from harness.text_table import markdown
 
 from .table import Table, bare_window, ideal_seconds
@@ -40,9 +39,10 @@ class LossyTable(Table):
                  tuned_stock(), Srt(), Uftp(RATE / 1e3 * 0.95), RsyncDaemon(), Scp()]
         contestants = s.usable(peers)
         for loss in self.LOSSES:
-            with opened(Lab(RATE, RTT_MS, loss)) as path:
+            row = f"{loss * 100:g} %"
+            with s.lab(row, RATE, RTT_MS, loss) as path:
                 bare = s.usable([BarePath(bare_window(path))]) if loss == 0 else []
-                s.compare(path, f"{loss * 100:g} %", contestants + bare, source, 90)
+                s.compare(path, row, contestants + bare, source, 90)
 
     def markdown(self, r):
         ideal = ideal_seconds(r.raw["parameters"]["bytes"], RATE)

@@ -2,7 +2,6 @@ import time
 
 from harness.contestants import Growth, Job, TcpFile, Transfer, tuned_stock
 from harness.figures import rotated
-from harness.paths import Lab, opened
 from harness.text_table import markdown
 
 from .table import Table
@@ -25,7 +24,7 @@ class OutageTable(Table):
         contestants = s.usable([s.xfer(), TcpFile("bbr", 1), TcpFile("cubic", 1), tuned_stock()])
         # Also a quick run must still be under way when the outage begins.
         source = s.source(s.options.mebibytes or (512 if s.options.quick else 1024))
-        with opened(Lab(RATE, RTT_MS)) as path:
+        with s.lab("outage", RATE, RTT_MS) as path:
             for number in range(s.runs):
                 for contestant in rotated(contestants, number):
                     s.record("outage", contestant, **self.one(s, path, contestant, source))

@@ -7,7 +7,7 @@ from pathlib import Path
 from harness import programs, svg
 from harness.contestants import Job, Stock, Transfer, stored_bytes, tuned_stock
 from harness.figures import number, rates, rotated, spread
-from harness.paths import BIG_BUFFERS, Lab, Loopback, opened
+from harness.paths import BIG_BUFFERS, Loopback, opened
 from harness.process import Process, run
 from harness.text_table import markdown
 
@@ -167,11 +167,11 @@ class PaperFigure7(Table):
     def measure(self, s):
         contestants = s.usable(recovery_contestants(s))
         seconds = 10 if s.options.quick else 60
-        with opened(Lab(RATE, self.RTT_MS)) as path:
+        with s.lab("flow", RATE, self.RTT_MS, udt_drop=(self.EVERY, 2)) as path:
             for round_number in range(s.runs):
                 for contestant in rotated(contestants, round_number):
                     try:
-                        samples, figures = watch_repeats(s, path, contestant, seconds, 0.01, self.EVERY)
+                        samples, figures = watch_repeats(s, path, contestant, seconds, 0.01)
                     except RuntimeError as error:
                         s.record("flow", contestant, failed="ended early", output=str(error)[-1000:])
                         continue

@@ -1,7 +1,6 @@
 from harness import svg
 from harness.contestants import summary_event, tuned_stock
 from harness.figures import longest_pause, rate_between, rates, rotated
-from harness.paths import Lab, opened
 from harness.text_table import markdown
 
 from .table import Table, counter
@@ -9,19 +8,14 @@ from .table import Table, counter
 RATE = 1e9
 
 
-def drops(every):
-    """Options of the proxy: each such data packet and its first two retransmissions are lost."""
-    return ["--drop-packet", every, "--drop-count", 50_000_000, "--drop-every", every, "--drop-times", 3]
-
-
 def recovery_contestants(s):
     return [s.xfer("on", "xfer, early repair"),
             s.xfer("off", "xfer, --audt-recovery off", both=["--audt-recovery", "off"]), tuned_stock()]
 
 
-def watch_repeats(s, path, contestant, seconds, interval, every):
-    """Runs one beside the proxy; returns its samples and a record's figures."""
-    [(samples, output)] = s.watch(path, [contestant], seconds, interval, proxies={contestant.key: drops(every)})
+def watch_repeats(s, path, contestant, seconds, interval):
+    """Runs one; returns its samples and a record's figures."""
+    [(samples, output)] = s.watch(path, [contestant], seconds, interval)
     begin = 2
     sender = summary_event(output[0])
     return samples, {
@@ -33,7 +27,7 @@ def watch_repeats(s, path, contestant, seconds, interval, every):
 class RepeatsTable(Table):
     name = "repeats"
     title = "Lost retransmissions: every 50th packet is lost three times"
-    conditions = ("Lab at 1 Gbit/s; a proxy drops every 50th data packet and its first two retransmissions, 30 s. "
+    conditions = ("Lab at 1 Gbit/s that drops every 50th data packet and its first two retransmissions; 30 s. "
                   "Longest time without goodput after the first 2 s, in round trips; times the sender fell back to "
                   "sending everything in flight again (stock does not tell).")
 
@@ -44,15 +38,16 @@ class RepeatsTable(Table):
         contestants = s.usable(recovery_contestants(s))
         seconds = 10 if s.options.quick else 30
         for rtt in (10, 100):
-            with opened(Lab(RATE, rtt)) as path:
+            row = f"RTT {rtt} ms"
+            with s.lab(row, RATE, rtt, udt_drop=(50, 2)) as path:
                 for number in range(s.runs):
                     for contestant in rotated(contestants, number):
-                        self.one(s, path, contestant, seconds, f"RTT {rtt} ms")
+                        self.one(s, path, contestant, seconds, row)
 
     @staticmethod
     def one(s, path, contestant, seconds, row):
         try:
-            samples, figures = watch_repeats(s, path, contestant, seconds, 0.002, 50)
+            samples, figures = watch_repeats(s, path, contestant, seconds, 0.002)
         except RuntimeError as error:
             s.record(row, contestant, failed="ended early", output=str(error)[-1000:])
             return

@@ -1,7 +1,6 @@
 from harness import svg
 from harness.contestants import TcpFile, tuned_stock
 from harness.figures import rate_between, rotated, spread
-from harness.paths import Lab, opened
 from harness.text_table import markdown
 
 from .table import PAYLOAD_SHARE, Table
@@ -12,7 +11,7 @@ RATE = 1e9
 class RttsTable(Table):
     name = "rtts"
     title = "Share of 1 Gbit/s in steady state, by round-trip time"
-    conditions = ("Lab, queue of one bandwidth-delay product. Goodput of a transfer without end by the line's "
+    conditions = ("Lab, queue of one bandwidth-delay product, at least 250 kB. Goodput of a transfer without end by the line's "
                   "payload rate, over 10 s that begin 3 s and 20 round trips after the start; percent.")
     RTTS_MS = (0.3, 10, 50, 200, 300)
     LOSSES = (0, 0.005)
@@ -25,14 +24,14 @@ class RttsTable(Table):
         measured = 3 if s.options.quick else 10
         for rtt in self.RTTS_MS:
             for loss in self.LOSSES:
-                with opened(Lab(RATE, rtt, loss)) as path:
+                row = f"{rtt:g} ms, {loss * 100:g} %"
+                with s.lab(row, RATE, rtt, loss) as path:
                     for number in range(s.runs):
                         for contestant in rotated(contestants, number):
-                            self.one(s, path, contestant, 3 + 20 * rtt / 1e3, measured, f"{rtt:g}", loss)
+                            self.one(s, path, contestant, 3 + 20 * rtt / 1e3, measured, row)
 
     @staticmethod
-    def one(s, path, contestant, begin, measured, rtt, loss):
-        row = f"{rtt} ms, {loss * 100:g} %"
+    def one(s, path, contestant, begin, measured, row):
         try:
             [(samples, _)] = s.watch(path, [contestant], begin + measured)
         except RuntimeError as error:
