@@ -162,7 +162,7 @@ class PaperFigure7(Table):
     EVERY = 5000
 
     def minutes(self, runs):
-        return runs * 3 * 1.1
+        return runs * 4 * 1.1
 
     def measure(self, s):
         contestants = s.usable(recovery_contestants(s))

@@ -1,5 +1,5 @@
 from harness import svg
-from harness.contestants import summary_event, tuned_stock
+from harness.contestants import Stock, summary_event, tuned_stock
 from harness.figures import longest_pause, rate_between, rates, rotated
 from harness.text_table import markdown
 
@@ -10,7 +10,7 @@ RATE = 1e9
 
 def recovery_contestants(s):
     return [s.xfer("on", "xfer, early repair"),
-            s.xfer("off", "xfer, --audt-recovery off", both=["--audt-recovery", "off"]), tuned_stock()]
+            s.xfer("off", "xfer, --audt-recovery off", both=["--audt-recovery", "off"]), Stock(), tuned_stock()]
 
 
 def watch_repeats(s, path, contestant, seconds, interval):
@@ -32,7 +32,7 @@ class RepeatsTable(Table):
                   "sending everything in flight again (stock does not tell).")
 
     def minutes(self, runs):
-        return runs * 2 * 3 * 0.6
+        return runs * 2 * 4 * 0.6
 
     def measure(self, s):
         contestants = s.usable(recovery_contestants(s))
