@@ -27,11 +27,11 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-sockaddr_in loopback(std::uint16_t port) {
+sockaddr_in address_of(const std::string& host, std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  XFER_ASSERT(inet_pton(AF_INET, host.c_str(), &address.sin_addr) == 1);
   return address;
 }
 
@@ -181,9 +181,9 @@ class ImpairProxy::Impl {
         timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
         stop_(eventfd(0, EFD_CLOEXEC)),
         epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-    const sockaddr_in any = loopback(0);
+    const sockaddr_in any = address_of(impairment.listen_host, 0);
     XFER_ASSERT(bind(front_, generic(any), sizeof any) == 0);
-    const sockaddr_in target = loopback(target_port);
+    const sockaddr_in target = address_of(impairment.target_host, target_port);
     XFER_ASSERT(connect(back_, generic(target), sizeof target) == 0);
     for (const int fd : {int{front_}, int{back_}, int{timer_}, int{stop_}}) {
       epoll_event event{};

@@ -36,6 +36,10 @@ struct Impairment {
   };
   std::optional<ScriptedDrop> drop{};
 
+  /// Where clients send to: an IPv4 address of this host.
+  std::string listen_host = "127.0.0.1";
+  std::string target_host = "127.0.0.1";
+
   /// One line per datagram, decoded, to standard error.
   bool log = false;
 };
@@ -60,8 +64,8 @@ struct ImpairStats {
   std::optional<Duration> repair_time;
 };
 
-/// UDP proxy on the loopback interface, IPv4, for one client and one target, with a thread of its
-/// own.
+/// UDP proxy, IPv4, on the loopback interface unless told otherwise, for one client and one target,
+/// with a thread of its own.
 class ImpairProxy {
  public:
   /// Aborts when the system gives no sockets.
@@ -70,7 +74,7 @@ class ImpairProxy {
   ImpairProxy(const ImpairProxy&) = delete;
   ImpairProxy& operator=(const ImpairProxy&) = delete;
 
-  /// Where the client is to send, on 127.0.0.1.
+  /// Where the client is to send.
   [[nodiscard]] std::uint16_t port() const;
   /// Where the target sees the client: its peer in a rendezvous.
   [[nodiscard]] std::uint16_t back_port() const;

@@ -16,8 +16,8 @@ int main(int argc, char** argv) {
   std::optional<std::uint32_t> drop_packet;
   Impairment::ScriptedDrop drop;
   Impairment impairment;
-  CLI::App app("UDP proxy on 127.0.0.1 that loses, delays, repeats and reorders datagrams");
-  app.add_option("target", target, "port on 127.0.0.1 to forward to")->required();
+  CLI::App app("UDP proxy that loses, delays, repeats and reorders datagrams");
+  app.add_option("target", target, "port to forward to")->required();
   app.add_option("--loss", impairment.loss, "probability");
   app.add_option("--reorder", impairment.reorder, "probability");
   app.add_option("--duplicate", impairment.duplicate, "probability");
@@ -28,6 +28,9 @@ int main(int argc, char** argv) {
   app.add_option("--drop-packet", drop_packet, "index of a data packet from the client to drop");
   app.add_option("--drop-times", drop.times, "how often it is dropped");
   app.add_option("--drop-count", drop.count, "how many packets from that one on");
+  app.add_option("--listen-host", impairment.listen_host,
+                 "address of this host for clients, by default 127.0.0.1");
+  app.add_option("--target-host", impairment.target_host, "likewise");
   app.add_flag("--log", impairment.log, "one decoded line per datagram on standard error");
   CLI11_PARSE(app, argc, argv);
 

@@ -21,7 +21,8 @@ namespace {
 constexpr std::int32_t kMaxName = 1023;
 
 struct Options {
-  std::string host = "127.0.0.1";
+  std::string bind = "127.0.0.1";  ///< local address
+  std::string host;
   std::uint16_t port = 0;
   std::string remote_name;
   std::string local_name;
@@ -50,7 +51,7 @@ std::int64_t file_size(const std::string& path) {
 
 /// Serves one file, then ends.
 int serve(const Options& options) {
-  const auto listener = stock::open_bound(options.host, options.port, options.socket);
+  const auto listener = stock::open_bound(options.bind, options.port, options.socket);
   if (listener == stock::kNone || !stock::listen(listener)) return fail("listen");
   std::printf("port %u\n", static_cast<unsigned>(stock::local_port(listener).value_or(0)));
   std::fflush(stdout);
@@ -72,10 +73,8 @@ int serve(const Options& options) {
 
 int fetch(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
-  const auto socket = stock::open_bound(options.host, 0, options.socket);
+  const auto socket = stock::open_bound(options.bind, 0, options.socket);
   if (socket == stock::kNone) return fail("bind");
-  // The sample does not bind: any address of the host may be used. Binding to the server's works on
-  // one machine.
   if (!stock::connect(socket, options.host, options.port)) return fail("connect");
   const auto length = static_cast<std::int32_t>(options.remote_name.size());
   if (!send_number(socket, length)) return fail("name length");
@@ -108,6 +107,7 @@ int run(int argc, char** argv) {
   recvfile->add_option("remote_name", options.remote_name)->required();
   recvfile->add_option("local_name", options.local_name)->required();
   for (auto* const command : {sendfile, recvfile}) {
+    command->add_option("--bind", options.bind, "local address");
     command->add_option("--window", options.socket.window, "UDT_FC, packets");
     command->add_option("--udt-buffer", options.socket.udt_buffer, "bytes");
     command->add_option("--udp-buffer", options.socket.udp_buffer, "bytes");

@@ -1,0 +1,1 @@
+"""What the benchmark tables share: processes, paths, contestants, statistics, output."""
