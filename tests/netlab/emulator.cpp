@@ -15,7 +15,7 @@ namespace {
 /// Ceiling of all packets on their way, bytes; taken as they are needed.
 constexpr std::size_t kMaxMemory = std::size_t{1} << 30U;
 /// Packets read in a row from one device, so that the other is not left waiting.
-constexpr std::size_t kMaxReads = 256;
+constexpr std::size_t kMaxReads = 64;
 /// Above ordinary real-time threads of the system's own default, below its watchdogs.
 constexpr int kPriority = 20;
 

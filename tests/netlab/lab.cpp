@@ -56,7 +56,7 @@ Lab::Lab(const std::string& name, const Settings& settings)
   if (!lock(lock_)) throw UsageError("the lab '" + name + "' is up already");
   for (const auto& left_over : names_.namespaces) remove_namespace(left_over);
   std::filesystem::remove(names_.control);
-  record_process();
+  record_process(::getpid());
   try {
     for (std::size_t end = 0; end < 2; ++end) make_end(end, settings);
   } catch (...) {
@@ -70,8 +70,8 @@ Lab::~Lab() {
   clear(names_);
 }
 
-void Lab::record_process() {
-  const std::string text = std::to_string(::getpid()) + "\n";
+void Lab::record_process(pid_t pid) {
+  const std::string text = std::to_string(pid) + "\n";
   if (::ftruncate(lock_.number(), 0) != 0 ||
       ::pwrite(lock_.number(), text.data(), text.size(), 0) < 0)
     fail(names_.lock);

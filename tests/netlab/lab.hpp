@@ -38,8 +38,8 @@ class Lab {
 
   [[nodiscard]] const LabNames& names() const { return names_; }
   [[nodiscard]] Tun& tun(std::size_t end) { return *tuns_[end]; }
-  /// Writes the caller's process ID where `down` looks for it.
-  void record_process();
+  /// Says where `down` looks for it that this process runs the lab; at first it is the caller.
+  void record_process(pid_t pid);
 
  private:
   void make_end(std::size_t end, const Settings& settings);

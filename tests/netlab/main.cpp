@@ -181,16 +181,15 @@ int up(const Command& command) {
   const Settings settings = settings_of(command);
   Lab lab(command.name, settings);
   ControlServer control(lab.names().control);
-  std::cout.flush();
   const pid_t child = ::fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child > 0) {
+    lab.record_process(child);
     for (const auto& [name, value] : variables_of(command.name))
       std::cout << "export " << name << "=" << value << "\n";
     std::cout.flush();
     ::_exit(0);  // the lab is the child's now
   }
-  lab.record_process();
   detach(lab.names());
   const FileDescriptor signals = end_signals();
   Emulator emulator(lab.tun(0), lab.tun(1), settings);

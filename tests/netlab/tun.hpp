@@ -15,6 +15,7 @@ class FileDescriptor {
   FileDescriptor(FileDescriptor&& other) noexcept : number_(other.number_) { other.number_ = -1; }
   FileDescriptor& operator=(FileDescriptor&& other) noexcept;
   [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] bool valid() const { return number_ >= 0; }
 
  private:
   int number_;
