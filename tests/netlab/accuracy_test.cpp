@@ -11,6 +11,7 @@
 #include "base/random.hpp"
 #include "lab.hpp"
 #include "lab_under_test.hpp"
+#include "support/process.hpp"
 #include "wire/packet.hpp"
 
 // The netlab program as a black box: what two ends of a lab see, and what it counts. Counts are
@@ -361,11 +362,12 @@ TEST_CASE("netlab: TCP stays intact") {
   }
 }
 
-// `down` leaves nothing; nor does a crash that the next `up` could not clear; a second lab of the
-// same name is refused.
+// `down` leaves nothing, no process in the lab either; nor does a crash that the next `up` could
+// not clear; a second lab of the same name is refused.
 TEST_CASE("netlab: up, down and crash") {
   const auto exists = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
   std::string name;
+  std::optional<test::Process> inside;
   {
     const LabUnderTest lab({});
     name = lab.name();
@@ -383,7 +385,11 @@ TEST_CASE("netlab: up, down and crash") {
     const ProbeSocket a(lab, 0);
     const ProbeSocket b(lab, 1);
     CHECK(round_trip(a, b) < 1s);
+    inside.emplace(std::vector<std::string>{NETLAB_BINARY, "--name", name, "exec", "b", "--", "sh",
+                                            "-c", "echo started; exec sleep 100"});
+    inside->wait_for_output("started");
   }
+  CHECK(inside->wait() == 128 + SIGTERM);
   CHECK_FALSE(exists("/run/netns/" + name + "-a"));
   CHECK_FALSE(exists("/run/netns/" + name + "-b"));
   CHECK_FALSE(exists(LabNames(name).folder));

@@ -22,6 +22,16 @@ constexpr int kPriority = 20;
 double to_milliseconds(Duration d) { return static_cast<double>(d.count()) / 1e6; }
 double to_microseconds(Duration d) { return static_cast<double>(d.count()) / 1e3; }
 
+/// Of this process so far, user and system.
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 }  // namespace
 
 Emulator::Emulator(Tun& a, Tun& b, const Settings& settings)
@@ -79,6 +89,7 @@ void Emulator::change(std::span<const std::string> options) {
 nlohmann::json Emulator::stats() {
   const TimePoint now = net::now();
   return {{"seconds", to_seconds(now - started_)},
+          {"cpu_seconds", cpu_seconds()},
           {"seed", settings_.seed},
           {"offload", {{"tcp", a_.cuts_tcp()}, {"udp", a_.cuts_udp()}}},
           {"a_to_b", direction_stats(0, now)},
