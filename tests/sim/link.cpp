@@ -3,10 +3,20 @@
 #include <algorithm>
 
 namespace xfer::sim {
+namespace {
+constexpr std::uint64_t kBitNanoseconds = 8'000'000'000U;
+}  // namespace
 
 DropRule drop_data(std::int64_t index, unsigned retransmissions) {
   return [=](const PacketView& packet) {
     return packet.data_index == index && packet.transmission <= retransmissions;
+  };
+}
+
+DropRule drop_every(std::int64_t every, unsigned retransmissions) {
+  return [=](const PacketView& packet) {
+    return packet.data_index >= 0 && packet.data_index % every == every - 1 &&
+           packet.transmission <= retransmissions;
   };
 }
 
@@ -69,10 +79,12 @@ Fate Link::decide(ByteView datagram, std::size_t header_overhead, TimePoint now,
 
   Fate fate;
   fate.copies[fate.count++] = delivery;
+  stats_.delivered_bytes += delivery.length + header_overhead;
   if (options.duplication > 0 && random_.chance(options.duplication)) {
     ++stats_.duplicated;
     delivery.at = arrival(departure);
     fate.copies[fate.count++] = delivery;
+    stats_.delivered_bytes += delivery.length + header_overhead;
   }
   stats_.delivered += fate.count;
   return fate;
@@ -119,20 +131,52 @@ bool Link::lost() {
 
 TimePoint Link::leave_queue(std::size_t size, TimePoint now) {
   if (options.rate == 0) return now;
-  constexpr std::uint64_t kBitNanoseconds = 8'000'000'000U;
+  account_queue(now);
   if (busy_until_ < now) {
     busy_until_ = now;
     rate_remainder_ = 0;
   }
-  const double backlog = static_cast<double>((busy_until_ - now).count()) *
-                         static_cast<double>(options.rate) / static_cast<double>(kBitNanoseconds);
-  if (backlog + static_cast<double>(size) > static_cast<double>(options.queue_limit))
+  const double bytes = backlog(now) + static_cast<double>(size);
+  if (bytes > static_cast<double>(options.queue_limit) || !packets_fit(now))
     return TimePoint::max();
   // The remainder is carried over, so that the long-term rate is exact.
   const std::uint64_t work = size * kBitNanoseconds + rate_remainder_;
   busy_until_ += Duration(static_cast<std::int64_t>(work / options.rate));
   rate_remainder_ = work % options.rate;
+  if (options.queue_packets > 0) departures_.push_back(busy_until_);
+  queue_max_ = std::max(queue_max_, bytes);
   return busy_until_;
+}
+
+double Link::backlog(TimePoint now) const {
+  if (busy_until_ <= now) return 0;
+  return static_cast<double>((busy_until_ - now).count()) * static_cast<double>(options.rate) /
+         static_cast<double>(kBitNanoseconds);
+}
+
+// Between two arrivals the backlog shrinks in a straight line, at the link's rate, down to nothing.
+void Link::account_queue(TimePoint now) {
+  const double before = backlog(queue_accounted_);
+  const double after = backlog(now);
+  const TimePoint drained = std::min(now, busy_until_);
+  if (drained > queue_accounted_)
+    queue_byte_seconds_ += (before + after) / 2 * to_seconds(drained - queue_accounted_);
+  queue_accounted_ = now;
+}
+
+bool Link::packets_fit(TimePoint now) {
+  if (options.queue_packets == 0) {
+    departures_.clear();
+    return true;
+  }
+  while (!departures_.empty() && departures_.front() <= now) departures_.pop_front();
+  return departures_.size() < options.queue_packets;
+}
+
+QueueStats Link::queue_stats(TimePoint now) {
+  account_queue(now);
+  return {static_cast<std::uint64_t>(backlog(now)), static_cast<std::uint64_t>(queue_max_),
+          queue_byte_seconds_};
 }
 
 TimePoint Link::arrival(TimePoint departure) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <vector>
 
@@ -57,6 +58,9 @@ using DropRule = std::function<bool(const PacketView&)>;
 
 /// Drops data packet `index` and its first `retransmissions` retransmissions.
 DropRule drop_data(std::int64_t index, unsigned retransmissions = 0);
+/// Drops every `every`-th data packet of each flow (indices every - 1, 2 * every - 1, ...) and its
+/// first `retransmissions` retransmissions. REQUIRES: every > 0.
+DropRule drop_every(std::int64_t every, unsigned retransmissions = 0);
 /// Drops the first `count` control packets of that type after letting `skip` of them pass.
 DropRule drop_control(wire::ControlType type, unsigned count = ~0U, unsigned skip = 0);
 /// Drops everything.
@@ -69,6 +73,7 @@ struct LinkOptions {
   Duration jitter{};                  ///< up to this much is added, uniformly distributed
   bool jitter_reorders = false;       ///< datagrams may overtake each other by jitter
   std::size_t queue_limit = 1 << 20;  ///< bytes of IP packets waiting; what does not fit is dropped
+  std::size_t queue_packets = 0;      ///< the same in packets; 0: only bytes count
   double loss = 0;                    ///< probability, independent
   BurstLoss burst;
   double duplication = 0;
@@ -86,7 +91,8 @@ struct LinkOptions {
 
 struct LinkStats {
   std::uint64_t offered = 0;
-  std::uint64_t delivered = 0;  ///< duplicates included
+  std::uint64_t delivered = 0;        ///< duplicates included
+  std::uint64_t delivered_bytes = 0;  ///< IP packets, duplicates included
   std::uint64_t dropped_script = 0;
   std::uint64_t dropped_mtu = 0;
   std::uint64_t fragmented = 0;  ///< longer than the MTU, and let through
@@ -96,6 +102,14 @@ struct LinkStats {
   std::uint64_t dropped_damaged = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t damaged = 0;
+};
+
+/// How full a link's queue was: the unsent part of the packet that is being sent counts, what is on
+/// its way does not. Always empty without a rate.
+struct QueueStats {
+  std::uint64_t bytes = 0;      ///< now
+  std::uint64_t max_bytes = 0;  ///< at most, so far
+  double byte_seconds = 0;      ///< `bytes` integrated over time: differences give means
 };
 
 /// One copy of a datagram that comes out of a link.
@@ -121,11 +135,14 @@ class Link {
   LinkOptions options;
   std::vector<DropRule> rules;
 
-  /// `now` must not go back.
+  /// `now` must not go back. Rules see the datagram, so one that is not UDP's payload comes as
+  /// empty, with the length of the whole packet as overhead.
   Fate decide(ByteView datagram, std::size_t header_overhead, TimePoint now,
               bool may_fragment = false);
 
   [[nodiscard]] const LinkStats& stats() const { return stats_; }
+  /// `now` must not go back.
+  [[nodiscard]] QueueStats queue_stats(TimePoint now);
 
  private:
   /// Data packets of one flow seen so far, for scripts.
@@ -138,6 +155,9 @@ class Link {
   PacketView inspect(ByteView datagram, TimePoint now);
   bool lost();
   TimePoint leave_queue(std::size_t size, TimePoint now);
+  [[nodiscard]] double backlog(TimePoint now) const;
+  void account_queue(TimePoint now);
+  bool packets_fit(TimePoint now);
   TimePoint arrival(TimePoint departure);
 
   SeededRandom random_;
@@ -146,6 +166,10 @@ class Link {
   bool in_burst_ = false;
   TimePoint busy_until_{};
   std::uint64_t rate_remainder_ = 0;
+  std::deque<TimePoint> departures_;  ///< of the packets in the queue, if they are limited
+  double queue_max_ = 0;
+  double queue_byte_seconds_ = 0;
+  TimePoint queue_accounted_{};
   TimePoint newest_arrival_{};
 };
 
