@@ -11,11 +11,12 @@ XFER_FUZZ_TARGET(xfer::ByteView input) {
   const auto ack = wire::decode_ack(input);
   if (!ack) return;
 
-  std::array<std::byte, 24> again{};
+  std::array<std::byte, 40> again{};
   ByteWriter out(again);
   wire::encode(*ack, out);
   XFER_ASSERT(out.ok());
-  const std::size_t size = input.size() == 4 ? 4 : input.size() < 24 ? 16 : 24;
+  std::size_t size = input.size() < 12 ? 4 : input.size() < 16 ? 12 : input.size() < 24 ? 16 : 24;
+  if (size == 24 && ack->report) size = 40;
   XFER_ASSERT(out.size() == size);
   XFER_ASSERT(std::equal(out.written().begin(), out.written().end(), input.begin()));
 }

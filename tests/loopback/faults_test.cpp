@@ -52,6 +52,7 @@ TEST_CASE("A device that cannot cut trains, at once or later on, costs speed and
   SegmentationErrors faults(failure, from);
   PairOptions options;
   options.caller.faults = &faults;
+  options.listen.connection.capabilities = false;  // packets of one size
   Pair pair = make_pair(options);
   // Long enough that the thousandth train is reached: one has 44 datagrams of 1456 bytes at most.
   CHECK(exchange(pair, from == 0 ? 3'000'000 : 80'000'000, 100'000) == "");

@@ -63,7 +63,8 @@ TEST_CASE("Packets grow over loopback, as far as both ends agree") {
     const udt::ConnectionStats stats = stream->stats();
     CHECK(stats.packet_size == row.size - extra);
     CHECK(stats.capabilities ==
-          (row.capabilities ? wire::kGrowingWindows | wire::kPathMtuProbing : 0));
+          (row.capabilities ? wire::kGrowingWindows | wire::kPathMtuProbing | wire::kDeliveryReports
+                            : 0));
     CHECK(stats.path_black_holes == 0);
   }
 }
