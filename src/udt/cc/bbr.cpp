@@ -48,7 +48,7 @@ constexpr double kLimitGrowth = 1.05;
 /// Round trips differ by this much without a queue.
 constexpr Duration kQueueNoise = 300us;
 
-/// While the receiver's packet pairs show that the path carries this many times more, start faster.
+/// While starting and no queue is seen.
 constexpr double kFastStartGain = 4.0;
 
 }  // namespace
@@ -60,14 +60,14 @@ Bbr::Bbr(const ControllerSetup& setup, RandomSource& random)
       max_cwnd_(std::max(setup.peer_window, setup.max_window)),
       min_rtt_(std::max(setup.rtt, Duration(1us))) {}
 
-bool Bbr::starts_fast() const { return capacity_ >= kFastStartGain * rate_; }
+/// As long as no queue has formed, the path carries more, perhaps far more.
+bool Bbr::starts_fast() const { return newest_rtt_ <= min_rtt_ + min_rtt_ / 16 + kQueueNoise; }
 
 double Bbr::bdp() const { return rate_ * to_seconds(min_rtt_); }
 
 void Bbr::on_ack(const Ack& ack) {
   update_rtt(ack);
   watch_pipe_ = std::max<double>(watch_pipe_, ack.delivery.pipe);
-  capacity_ = ack.capacity_pps;
   round_started_ = ack.delivery.rate > 0 && ack.delivery.prior_delivered >= round_end_;
   if (round_started_) begin_round(ack.delivery);
   update_rate(ack.delivery);
@@ -80,6 +80,7 @@ void Bbr::on_ack(const Ack& ack) {
 void Bbr::update_rtt(const Ack& ack) {
   const Duration rtt = ack.delivery.rtt.value_or(ack.light ? Duration::max() : ack.rtt);
   watch_rtt_ = std::min(watch_rtt_, rtt);
+  if (rtt != Duration::max()) newest_rtt_ = rtt;
   // A sample nearly as short as the shortest confirms it.
   const bool expired = rtt_measured_ && ack.now - min_rtt_seen_ > kMinRttWindow &&
                        state_ == State::probe_rtt && rtt != Duration::max();

@@ -77,6 +77,7 @@ class Bbr final : public Controller {
   RateFilter rates_;
   double rate_ = 0;  ///< packets/s
   Duration min_rtt_;
+  Duration newest_rtt_{};
   bool rtt_measured_ = false;
   TimePoint min_rtt_seen_{};
 
@@ -92,7 +93,6 @@ class Bbr final : public Controller {
   unsigned overflows_ = 0;                ///< times the queue was overrun
   unsigned overflows_before_probe_ = 0;
   double inflight_limit_ = 0;  ///< packets; what the queue could not hold; 0: none
-  double capacity_ = 0;        ///< the receiver's estimate, packets/s
 
   // Transmissions while eased(), older ones counting ever less, and those of them that were lost.
   double eased_sent_ = 0;
