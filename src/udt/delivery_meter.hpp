@@ -18,7 +18,7 @@ class DeliveryMeter {
     std::uint64_t delivered = 0;  ///< in all, when it was sent
     TimePoint delivered_at{};     ///< when that number last grew
     TimePoint first_sent{};       ///< when the packets were sent that were delivered last
-    bool limited = false;         ///< sending was limited by something else than the path
+    bool limited = false;         ///< sending was limited by the application
     bool eased = false;           ///< the controller sent less than the path carries
   };
 
@@ -48,8 +48,8 @@ class DeliveryMeter {
   void on_found(std::uint64_t packets) { lost_ -= std::min(packets, lost_); }
   /// Everything sent has been acknowledged: whatever was counted wrong is forgotten.
   void settle() { sent_ = delivered_ + lost_; }
-  /// There was nothing to send, or no room at the peer: samples until the present flight is
-  /// delivered show what was asked of the path, not what it can do.
+  /// There was nothing to send: samples until the present flight is delivered show what was asked
+  /// of the path, not what it can do.
   void on_limited() { limited_until_ = std::max<std::uint64_t>(delivered_ + pipe(), 1); }
 
   /// The sample of a packet sent last at `sent`, known to be delivered at `now`; nullopt if no time

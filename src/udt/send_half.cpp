@@ -342,7 +342,7 @@ std::size_t SendHalf::poll_train(TimePoint now, TrainBuffer& out, std::size_t ma
     auto choice = choose();
     if (!choice) {
       cwnd_limited_ = next_new_size() != 0 && packets_.end() < window_end_;
-      if (!cwnd_limited_) delivery_.on_limited();
+      if (next_new_size() == 0) delivery_.on_limited();
       break;
     }
     if (!pacer_.ready(now) && !second_of_pair(*choice)) break;

@@ -21,7 +21,7 @@ struct Options {
   double loss = 0;
   double warm_up_s = 5;
   double measured_s = 5;
-  double window_bdp = 2.5;  ///< bandwidth-delay products; 0: as the cores size it themselves
+  double window_bdp = 0;  ///< bandwidth-delay products; 0: as the cores size it themselves
   double memory_bdp = 4;
   unsigned packet = 1500;
   std::uint64_t seed = 1;
@@ -38,7 +38,7 @@ PairOptions pair_options(const Options& options) {
   pair.path.loss = options.loss;
   pair.watch = false;
   pair.caller_app.ring = std::size_t{1} << 20U;
-  while (static_cast<double>(pair.caller_app.ring) < std::max(options.window_bdp, 1.0) * bdp)
+  while (static_cast<double>(pair.caller_app.ring) < std::max(options.window_bdp, 2.5) * bdp)
     pair.caller_app.ring *= 2;
   pair.listener_app.verify = false;
   pair.driver.socket_buffer = std::size_t{64} << 20U;
