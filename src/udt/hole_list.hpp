@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "base/flat_deque.hpp"
 #include "udt/limits.hpp"
@@ -15,6 +16,7 @@ class HoleList {
   struct Hole {
     PacketIndex first;
     PacketIndex end;
+    TimePoint opened;
     TimePoint last_nak;
     std::uint32_t naks;  ///< reports sent so far
   };
@@ -30,16 +32,17 @@ class HoleList {
   [[nodiscard]] Hole* end() { return holes_.end(); }
 
   /// Adds a hole behind all others. REQUIRES: not full.
-  void append(PacketIndex first, PacketIndex end) {
-    holes_.push_back({first, end, TimePoint{}, 0});
+  void append(PacketIndex first, PacketIndex end, TimePoint now = {}) {
+    holes_.push_back({first, end, now, TimePoint{}, 0});
   }
 
-  /// Packet `index` has arrived. REQUIRES: not full, or `index` is front(). Returns false if it was
-  /// not missing.
-  bool remove(PacketIndex index) {
+  /// Packet `index` has arrived. REQUIRES: not full, or `index` is front(). Returns the hole it
+  /// was in; nullopt: it was not missing.
+  std::optional<Hole> remove(PacketIndex index) {
     auto* hole = std::upper_bound(holes_.begin(), holes_.end(), index,
                                   [](PacketIndex i, const Hole& h) { return i < h.end; });
-    if (hole == holes_.end() || index < hole->first) return false;
+    if (hole == holes_.end() || index < hole->first) return std::nullopt;
+    const Hole before = *hole;
     const auto at = static_cast<std::size_t>(hole - holes_.begin());
     if (hole->first == index && hole->end == index + 1) {
       holes_.erase(at);
@@ -53,7 +56,7 @@ class HoleList {
       hole->end = index;
       holes_.insert(at + 1, rest);
     }
-    return true;
+    return before;
   }
 
  private:

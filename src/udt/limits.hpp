@@ -81,6 +81,9 @@ inline constexpr Duration kShutdownInterval = 10ms;
 
 /// Least age of an unrepaired hole before its NAK is repeated.
 inline constexpr Duration kNakRepeatFloor = 10ms;
+/// Packets that come later than this are waited for; and the shortest tick while some are.
+inline constexpr Duration kLeastReordering = 20us;
+inline constexpr Duration kLeastNakTick = 500us;
 /// Reports of one hole at the same spacing; later ones come ever more slowly.
 inline constexpr std::uint32_t kNaksBeforeBackoff = 4;
 /// Probes without progress before everything in flight is sent again.

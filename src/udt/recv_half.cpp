@@ -57,15 +57,15 @@ void RecvHalf::handle_data(wire::SeqNo seq, ByteView payload, TimePoint now, Tim
 
   const PacketIndex expected = buffer_.end();
   if (index > expected) {
-    holes_.append(expected, index);
+    holes_.append(expected, index, now);
     tracer_.record(now, trace::LossDetected{expected, index, false});
     stats_.packets_lost += static_cast<std::uint64_t>(index - expected);
     stats_.peak_reordered_ranges =
         std::max<std::uint64_t>(stats_.peak_reordered_ranges, holes_.size());
-    nak_due_ = true;
-    if (!nak_timer_) nak_timer_ = now + kSynInterval;
+    nak_due_ = nak_due_ || reorder_window_ == Duration::zero();
+    nak_timer_ = earlier(nak_timer_, now + nak_tick());
   } else if (index < expected) {
-    holes_.remove(index);
+    if (const auto hole = holes_.remove(index)) note_reordering(*hole, now);
   }
   tracer_.record(now,
                  trace::PacketReceived{index, static_cast<std::uint32_t>(payload.size()), false});
@@ -170,7 +170,28 @@ void RecvHalf::on_nak_timer(TimePoint now) {
       break;
     }
   }
-  nak_timer_ = now + kSynInterval;
+  nak_timer_ = now + nak_tick();
+}
+
+Duration RecvHalf::nak_tick() const {
+  return reorder_window_ == Duration::zero()
+             ? kSynInterval
+             : std::clamp(reorder_window_, kLeastNakTick, kSynInterval);
+}
+
+/// A hole was filled: by a packet that came late, if that was before a repair could have come, else
+/// by a repair. Holes are reported at once, as stock does, until the path is seen to reorder; then
+/// as late as packets come. Repairs make that shorter again.
+void RecvHalf::note_reordering(const HoleList::Hole& hole, TimePoint now) {
+  if (!shortest_rtt_) return;
+  const bool late =
+      hole.naks == 0 || (hole.naks == 1 && now - hole.last_nak < *shortest_rtt_ * 3 / 4);
+  if (late)
+    reorder_window_ =
+        std::max(reorder_window_, std::min((now - hole.opened) * 5 / 4, *shortest_rtt_ / 2));
+  else
+    reorder_window_ -= reorder_window_ / 16;
+  if (reorder_window_ < kLeastReordering) reorder_window_ = Duration::zero();
 }
 
 /// How old the last report of a hole must be before the next (rule I-16): the time an answer needs;
@@ -182,7 +203,8 @@ Duration RecvHalf::nak_interval(std::uint32_t naks) const {
 }
 
 bool RecvHalf::report_due(const HoleList::Hole& hole, TimePoint now) const {
-  return hole.naks == 0 || (recovery_ && hole.last_nak + nak_interval(hole.naks) <= now);
+  if (hole.naks == 0) return hole.opened + reorder_window_ <= now;
+  return recovery_ && hole.last_nak + nak_interval(hole.naks) <= now;
 }
 
 void RecvHalf::add_report(Ack& ack, TimePoint now) {

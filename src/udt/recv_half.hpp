@@ -83,6 +83,8 @@ class RecvHalf {
     return std::min(buffer_.contiguous(), window_end());
   }
   void count_standstill();
+  void note_reordering(const HoleList::Hole& hole, TimePoint now);
+  [[nodiscard]] Duration nak_tick() const;
   [[nodiscard]] bool report_due(const HoleList::Hole& hole, TimePoint now) const;
   void add_report(Ack& ack, TimePoint now);
   void on_ack_timer(TimePoint now);
@@ -116,6 +118,7 @@ class RecvHalf {
 
   Due ack_due_ = Due::none;
   bool nak_due_ = false;
+  Duration reorder_window_{};         ///< how late packets come that are not lost
   PacketIndex last_opportunity_ = 0;  ///< ACK number at the last ACK opportunity
   std::uint32_t standstills_ = 0;     ///< opportunities since then with the same number
   std::uint32_t received_ = 0;        ///< different packets so far, modulo 2^32
