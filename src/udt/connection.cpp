@@ -81,9 +81,9 @@ void Connection::establish(const Agreement& agreement, TimePoint now) {
   controller.max_rate = config_.max_rate;
 
   const bool reports = agreement.can(wire::kDeliveryReports);
-  const ControllerKind kind = config_.controller != ControllerKind::automatic ? config_.controller
-                              : reports                                       ? ControllerKind::bbr
-                                        : ControllerKind::udt_native;
+  ControllerKind kind = config_.controller;
+  if (kind == ControllerKind::automatic)
+    kind = reports ? ControllerKind::bbr : ControllerKind::udt_native;
 
   SendHalf::Setup setup;
   setup.isn = agreement.local_isn;

@@ -103,27 +103,27 @@ Controller::Delivery SendHalf::note_delivery(const wire::AckBody& body, PacketIn
       result.rtt = std::max(now - packet.last_sent - held, Duration(1us));
       if (full) rtt_.sample(*result.rtt);
     }
-    if (const auto sample = delivery_.sample(packet.stamp, packet.last_sent, now)) {
-      result.rate = sample->packets_per_second;
-      result.prior_delivered = sample->prior_delivered;
-      result.limited = sample->limited;
-    }
+    take_sample(packet, now, result);
   } else if (delivery_.delivered() > before && next > packets_.begin()) {
     // Only repairs have arrived, the last of them just below the number acknowledged.
-    const SentPackets::Record& packet = packets_[next - 1];
-    if (const auto sample = delivery_.sample(packet.stamp, packet.last_sent, now)) {
-      result.prior_delivered = sample->prior_delivered;
-      result.limited = true;
-      result.rate = sample->packets_per_second;
-    }
+    take_sample(packets_[next - 1], now, result);
+    result.limited = true;
   }
   result.delivered = delivery_.delivered();
   result.lost = delivery_.lost();
   result.eased_sent = delivery_.eased_sent();
   result.eased_lost = delivery_.eased_lost();
-  result.pipe =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(delivery_.pipe(), packets_.in_flight()));
+  result.pipe = pipe();
   return result;
+}
+
+void SendHalf::take_sample(const SentPackets::Record& packet, TimePoint now,
+                           Controller::Delivery& result) {
+  const auto sample = delivery_.sample(packet.stamp, packet.last_sent, now);
+  if (!sample) return;
+  result.rate = sample->packets_per_second;
+  result.prior_delivered = sample->prior_delivered;
+  result.limited = sample->limited;
 }
 
 void SendHalf::note_report(const wire::DeliveryReport& report, bool full, TimePoint now) {
@@ -164,10 +164,13 @@ std::uint64_t SendHalf::mark_lost(PacketIndex begin, PacketIndex end) {
   return added;
 }
 
-std::uint32_t SendHalf::counted_flight() const {
-  if (!controller_->limits_pipe()) return packets_.in_flight();
+std::uint32_t SendHalf::pipe() const {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(delivery_.pipe(), packets_.in_flight()));
+}
+
+std::uint32_t SendHalf::counted_flight() const {
+  return controller_->limits_pipe() ? pipe() : packets_.in_flight();
 }
 
 /// Everything below `next` has arrived: progress.

@@ -89,11 +89,14 @@ class SendHalf {
   [[nodiscard]] bool measures_capacity(const Choice& choice, TimePoint now) const;
   [[nodiscard]] bool asks_for_ack(const Choice& choice, TimePoint now) const;
   void write_packet(const Choice& choice, TimePoint now, TrainBuffer& out, std::size_t at);
+  /// Packets on their way, as far as is known.
+  [[nodiscard]] std::uint32_t pipe() const;
   /// What is in flight, in the controller's way of counting.
   [[nodiscard]] std::uint32_t counted_flight() const;
   /// Packets are to be sent again; returns how many were not to be before.
   std::uint64_t mark_lost(PacketIndex begin, PacketIndex end);
   Controller::Delivery note_delivery(const wire::AckBody& body, PacketIndex next, TimePoint now);
+  void take_sample(const SentPackets::Record& packet, TimePoint now, Controller::Delivery& result);
   void note_report(const wire::DeliveryReport& report, bool full, TimePoint now);
   void count_duplicate_ack(PacketIndex next, PacketIndex newly_acked, TimePoint now);
   void advance(PacketIndex next, TimePoint now);

@@ -60,18 +60,20 @@ Bbr::Bbr(const ControllerSetup& setup, RandomSource& random)
       max_cwnd_(std::max(setup.peer_window, setup.max_window)),
       min_rtt_(std::max(setup.rtt, Duration(1us))) {}
 
+bool Bbr::shows_queue(Duration rtt) const { return rtt > min_rtt_ + min_rtt_ / 16 + kQueueNoise; }
+
 /// As long as no queue has formed, the path carries more, perhaps far more.
-bool Bbr::starts_fast() const { return newest_rtt_ <= min_rtt_ + min_rtt_ / 16 + kQueueNoise; }
+bool Bbr::starts_fast() const { return !shows_queue(newest_rtt_); }
 
 double Bbr::bdp() const { return rate_ * to_seconds(min_rtt_); }
 
 void Bbr::on_ack(const Ack& ack) {
   update_rtt(ack);
   watch_pipe_ = std::max<double>(watch_pipe_, ack.delivery.pipe);
-  round_started_ = ack.delivery.rate > 0 && ack.delivery.prior_delivered >= round_end_;
-  if (round_started_) begin_round(ack.delivery);
+  const bool new_round = ack.delivery.rate > 0 && ack.delivery.prior_delivered >= round_end_;
+  if (new_round) begin_round(ack.delivery);
   update_rate(ack.delivery);
-  if (round_started_) check_full(ack.delivery);
+  if (new_round) check_full(ack.delivery);
   if (state_ == State::drain && ack.delivery.pipe <= bdp()) enter_cruise(ack.now);
   if (state_ == State::cruise) advance_phase(ack);
   check_probe_rtt(ack);
@@ -113,10 +115,10 @@ void Bbr::begin_round(const Delivery& delivery) {
 void Bbr::limit_inflight(std::uint64_t delivered, std::uint64_t lost) {
   if (watch_rtt_ == Duration::max()) return;
   const double share = static_cast<double>(lost) / static_cast<double>(delivered + lost);
-  const bool queue = watch_rtt_ > min_rtt_ + min_rtt_ / 16 + kQueueNoise;
-  if (!queue || share <= random_loss_ * kRandomLossMargin + kTolerableLoss) return;
+  if (!shows_queue(watch_rtt_) || share <= random_loss_ * kRandomLossMargin + kTolerableLoss)
+    return;
   inflight_limit_ = kLimitBackoff * std::min<double>(watch_pipe_, cwnd());
-  ++overflows_;
+  overran_ = true;
 }
 
 /// What is lost while less is sent than the path carries is not lost by our own congestion.
@@ -149,7 +151,7 @@ void Bbr::check_full(const Delivery& delivery) {
 }
 
 void Bbr::enter_cruise(TimePoint now) {
-  overflows_before_probe_ = overflows_;
+  overran_ = false;
   state_ = State::cruise;
   // Any phase but the one that drains, so that flows which started together probe apart.
   phase_ = kDrainPhase + 1 + random_.below(kPhaseGains.size() - 1);
@@ -166,10 +168,10 @@ void Bbr::advance_phase(const Ack& ack) {
                                : elapsed;
   if (!done) return;
   // A probe that did not overrun the queue: perhaps it holds more now.
-  if (gain > 1 && overflows_ == overflows_before_probe_) inflight_limit_ *= kLimitGrowth;
+  if (gain > 1 && !overran_) inflight_limit_ *= kLimitGrowth;
   phase_ = (phase_ + 1) % kPhaseGains.size();
   phase_began_ = ack.now;
-  overflows_before_probe_ = overflows_;
+  overran_ = false;
   if (phase_ == 0) note_random_loss(ack.delivery);
 }
 

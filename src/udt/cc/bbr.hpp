@@ -65,6 +65,7 @@ class Bbr final : public Controller {
   void advance_phase(const Ack& ack);
   void check_probe_rtt(const Ack& ack);
   [[nodiscard]] double rate_gain() const;
+  [[nodiscard]] bool shows_queue(Duration rtt) const;
   [[nodiscard]] bool starts_fast() const;
   [[nodiscard]] double bdp() const;
 
@@ -82,7 +83,6 @@ class Bbr final : public Controller {
   TimePoint min_rtt_seen_{};
 
   std::uint64_t round_end_ = 0;  ///< a packet sent when so many were delivered ends the round
-  bool round_started_ = false;
 
   // Since it was last judged whether the queue holds what is in flight.
   unsigned watch_rounds_ = 0;
@@ -90,9 +90,8 @@ class Bbr final : public Controller {
   std::uint64_t watch_lost_ = 0;          ///< same
   Duration watch_rtt_ = Duration::max();  ///< smallest
   double watch_pipe_ = 0;                 ///< largest
-  unsigned overflows_ = 0;                ///< times the queue was overrun
-  unsigned overflows_before_probe_ = 0;
-  double inflight_limit_ = 0;  ///< packets; what the queue could not hold; 0: none
+  bool overran_ = false;                  ///< the queue was, in this phase
+  double inflight_limit_ = 0;             ///< packets; what the queue could not hold; 0: none
 
   // Transmissions while eased(), older ones counting ever less, and those of them that were lost.
   double eased_sent_ = 0;
