@@ -54,7 +54,7 @@ void put_socket(Object& object, const net::SocketStats& s) {
   object["socket_drops"] = s.kernel_drops;
   object["socket_receive_buffer"] = s.receive_buffer;
   object["socket_send_buffer"] = s.send_buffer;
-  object["gso"] = s.segmenting;
+  object["gso"] = s.gso_in_use();
   object["gro"] = s.coalescing;
   object["gso_trains"] = s.trains_segmented;
   object["send_calls"] = s.send_calls;

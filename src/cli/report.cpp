@@ -95,7 +95,7 @@ std::string files(const Summary& s) {
 }
 
 std::string gso(const net::SocketStats& socket) {
-  if (socket.segmenting) return "GSO on";
+  if (socket.gso_in_use()) return "GSO on";
   if (socket.trains_segmented == 0) return "GSO off";
   return fmt::format("GSO given up after {} trains", format_count(socket.trains_segmented));
 }

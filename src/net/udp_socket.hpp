@@ -80,6 +80,9 @@ struct SocketStats {
   bool segmenting = false;            ///< trains are sent as one message, on paths that allow it
   bool coalescing = false;            ///< received datagrams may come put together
   bool batching = false;              ///< several datagrams per system call
+
+  /// Trains are sent as one message on every path.
+  [[nodiscard]] bool gso_in_use() const { return segmenting && unsegmented_paths == 0; }
 };
 
 /// A bad message from the network about a destination we sent to.
