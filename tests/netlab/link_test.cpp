@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "data_packet.hpp"
 #include "due_queue.hpp"
-#include "wire/packet.hpp"
 
 namespace xfer::sim {
 namespace {
@@ -22,16 +22,6 @@ std::vector<int> losses(const LinkOptions& options, std::uint64_t seed, int coun
   for (int i = 0; i < count; ++i)
     if (!send(link, 1000, kStart)) lost.push_back(i);
   return lost;
-}
-
-std::vector<std::byte> data_packet(std::uint32_t seq, std::uint32_t destination) {
-  std::vector<std::byte> bytes(wire::kHeaderSize + 100);
-  wire::DataHeader header;
-  header.seq = wire::SeqNo(seq);
-  header.destination = wire::SocketId(destination);
-  ByteWriter out{MutByteView(bytes)};
-  wire::encode(header, out);
-  return bytes;
 }
 
 }  // namespace

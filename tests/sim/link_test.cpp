@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "core_memory.hpp"
+#include "data_packet.hpp"
 #include "network.hpp"
 
 namespace xfer::sim {
@@ -10,17 +11,6 @@ constexpr TimePoint kStart = TimePoint{} + 1s;
 
 /// A datagram of `size` bytes of payload, and 28 bytes of headers.
 std::vector<std::byte> datagram(std::size_t size) { return std::vector<std::byte>(size); }
-
-/// A data packet with that sequence number.
-std::vector<std::byte> data_packet(std::uint32_t seq, std::uint32_t destination = 5) {
-  std::vector<std::byte> bytes(wire::kHeaderSize + 100);
-  wire::DataHeader header;
-  header.seq = wire::SeqNo(seq);
-  header.destination = wire::SocketId(destination);
-  ByteWriter out{MutByteView(bytes)};
-  wire::encode(header, out);
-  return bytes;
-}
 
 double delivered_share(const LinkOptions& options, std::uint64_t count) {
   Link link(options, 7);
